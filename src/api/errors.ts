@@ -1,3 +1,4 @@
+/** Errors of the API. */
 import { defineError } from '../errors.js';
 
 export const badRequest = defineError(

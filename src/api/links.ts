@@ -51,22 +51,21 @@ export function requestUrl(request: FastifyRequest): URL {
 export const link = (rel: string, href: string, type = 'application/json') => ({ rel, type, href });
 
 /** Lists in pages: `limit`, and `token` from the link to the next page. */
-
 export interface Paging {
   limit?: number;
   token?: string;
 }
 
-const DEFAULT_LIMIT = 10;
-const MAX_LIMIT = 10_000;
+const DEFAULT_PAGE_LIMIT = 10;
+const MAX_PAGE_LIMIT = 10_000;
 
 /** Properties of a schema. A limit that is too large is not an error: it is reduced to the maximum, as STAC and OGC APIs require. */
 export const paging = {
-  limit: { type: 'integer', minimum: 1, default: DEFAULT_LIMIT },
+  limit: { type: 'integer', minimum: 1, default: DEFAULT_PAGE_LIMIT },
   token: { type: 'string' },
 };
 
-export function parseLimit({ limit = DEFAULT_LIMIT }: Paging, most = MAX_LIMIT): number {
+export function parseLimit({ limit = DEFAULT_PAGE_LIMIT }: Paging, most = MAX_PAGE_LIMIT): number {
   return Math.min(limit, most);
 }
 

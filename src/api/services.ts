@@ -1,3 +1,4 @@
+/** The services of a node that routes use. `src/node.ts` creates them. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster, PeerClient, ScatterGather } from '../dht/index.js';
 import type { ImageService } from '../imagery/index.js';
@@ -28,7 +29,6 @@ export interface ClusterService {
   rendezvous: Rendezvous;
 }
 
-/** The services that routes use. src/node.ts creates them. */
 export interface Services {
   version: string;
   nodeId: string;

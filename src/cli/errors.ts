@@ -1,3 +1,4 @@
+/** Errors of commands. */
 import { defineError } from '../errors.js';
 
 export const noDataFolder = defineError(

@@ -302,8 +302,6 @@ export function toFilterParams(options: FilterOptions): FilterParams {
   return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
 }
 
-/** Options of the commands that train. */
-
 /** Lists the names itself, so that help does not load src/training. */
 export const TRAINING_MODE_NAMES = ['partitioned', 'distributed', 'contained', 'regional'];
 
@@ -360,15 +358,13 @@ export function withTrainingOptions(command: Command): Command {
 }
 
 /** The minimum of the process `train`. */
-const MIN_MEMORY_BYTES = 1e6;
+const MIN_PLACE_MEMORY_BYTES = 1e6;
 
 function parsePlaceMemory(value: string): number {
   const size = parseBytesOption(value);
-  if (size < MIN_MEMORY_BYTES) throw new InvalidArgumentError('It must be 1MB or more.');
+  if (size < MIN_PLACE_MEMORY_BYTES) throw new InvalidArgumentError('It must be 1MB or more.');
   return size;
 }
-
-/** Options of commands that fetch scenes from hosts. */
 
 /** Parses a comma-separated list, appended to those of earlier flags. */
 export const appendList = (value: string, all: string[] | undefined): string[] => [

@@ -157,23 +157,25 @@ export function warningLines(scenes: { id: string; warnings: string[] }[]): stri
   return Array.from(groups.values(), ({ ids, texts }) => {
     const [first] = ids;
     const others = ids.size > 1 ? ` and ${plural(ids.size - 1, 'other')}` : '';
-    return `${first}${others}: ${textOf([...texts])}`;
+    return `${first}${others}: ${commonText([...texts])}`;
   });
 }
 
-const METRES = /\b\d+(?:\.\d+)?(?= m\b)/g;
+const METRES_PATTERN = /\b\d+(?:\.\d+)?(?= m\b)/g;
 
 /** One text for several that differ only in numbers and bands. */
-function textOf([first, ...more]: string[]): string {
-  const metres = [first!, ...more].map((text) => Array.from(text.matchAll(METRES), ([one]) => Number(one)));
+function commonText([first, ...more]: string[]): string {
+  const metres = [first!, ...more].map((text) =>
+    Array.from(text.matchAll(METRES_PATTERN), ([one]) => Number(one)),
+  );
   let index = 0;
-  const ranges = first!.replace(METRES, () => {
+  const ranges = first!.replace(METRES_PATTERN, () => {
     const values = metres.map((one) => one[index]!);
     index++;
     const [least, most] = [Math.min(...values), Math.max(...values)];
     return least === most ? `${least}` : `${least} to ${most}`;
   });
-  const isAll = new Set([first!, ...more].map((text) => text.replace(METRES, ''))).size === 1;
+  const isAll = new Set([first!, ...more].map((text) => text.replace(METRES_PATTERN, ''))).size === 1;
   return isAll || more.length === 0 ? ranges : `${ranges} (and ${more.length} more like it)`;
 }
 
@@ -190,8 +192,8 @@ export function imageMeasures({ psnr, ssim, msSsim, images }: Partial<ImageScore
 }
 
 /** Maximum size of a readable map. */
-const MAX_COLUMNS = 100;
-const MAX_ROWS = 60;
+const MAX_MAP_COLUMNS = 100;
+const MAX_MAP_ROWS = 60;
 
 /** Clusters are A to Z, then a to z, then *. */
 export function clusterLetter(cluster: number): string {
@@ -216,7 +218,7 @@ export function asciiMap(
   const [left, top] = [least(placed.map(({ column }) => column)), least(placed.map(({ row }) => row))];
   const columns = 1 + most(placed.map(({ column }) => column)) - left;
   const lines = 1 + most(placed.map(({ row }) => row)) - top;
-  if (columns > MAX_COLUMNS || lines > MAX_ROWS) return undefined;
+  if (columns > MAX_MAP_COLUMNS || lines > MAX_MAP_ROWS) return undefined;
   const rows = Array.from({ length: lines }, () => new Array<string>(columns).fill('.'));
   for (const { column, row, mark } of placed) rows[row - top][column - left] = mark;
   return rows.map((row) => row.join(' '));
@@ -225,14 +227,14 @@ export function asciiMap(
 const least = (values: number[]) => values.reduce((a, b) => Math.min(a, b), Infinity);
 const most = (values: number[]) => values.reduce((a, b) => Math.max(a, b), -Infinity);
 
-const MAX_LISTED = 20;
+const MAX_LISTED_NAMES = 20;
 
 /** The names separated by commas, or the 20 names nearest to `wanted` and the number of others. */
 export function listNearest(wanted: string, names: string[]): string {
-  if (names.length <= MAX_LISTED) return names.join(', ');
+  if (names.length <= MAX_LISTED_NAMES) return names.join(', ');
   const distances = new Map(names.map((name) => [name, editDistance(wanted, name)]));
-  const nearest = names.toSorted((a, b) => distances.get(a)! - distances.get(b)!).slice(0, MAX_LISTED);
-  return `${nearest.join(', ')} and ${names.length - MAX_LISTED} more`;
+  const nearest = names.toSorted((a, b) => distances.get(a)! - distances.get(b)!).slice(0, MAX_LISTED_NAMES);
+  return `${nearest.join(', ')} and ${names.length - MAX_LISTED_NAMES} more`;
 }
 
 /** Characters to insert, delete or replace between two texts (Levenshtein). */

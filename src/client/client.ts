@@ -1,3 +1,4 @@
+/** The client: a method for each request of the API, and jobs that it follows to their results. */
 import { rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

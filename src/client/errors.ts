@@ -1,3 +1,4 @@
+/** Errors of the client. */
 import { defineError, TilewrightError } from '../errors.js';
 
 export const unreachable = defineError(

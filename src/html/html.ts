@@ -70,8 +70,8 @@ ${body}
 }
 
 /**
- * The style sheet of the report. Blue, orange and grey mark model, ridge and mean; teal and violet mark coverage and cloud. These colours
- * are distinguishable with every kind of colour vision, and also differ in shape, dash or position.
+ * Blue, orange and grey mark model, ridge and mean; teal and violet mark coverage and cloud. These colours are distinguishable with every
+ * kind of colour vision, and also differ in shape, dash or position.
  */
 const COLOUR_STYLE = `
 :root { color-scheme: light dark;
@@ -228,6 +228,7 @@ const NARROW_STYLE = `
 }
 @media print { body { background: #fff; } section { break-inside: avoid-page; } .switch, #tip { display: none; } }`;
 
+/** The style sheet of a report. */
 export const reportStyle = trusted(
   [COLOUR_STYLE, TEXT_STYLE, FIGURE_STYLE, TABLE_STYLE, MAP_STYLE, CHART_STYLE, NARROW_STYLE].join(''),
 );

@@ -49,7 +49,7 @@ let minZoom = 0;
 let isCrowded = false;
 let place: MapPoint | undefined;
 /** The state in the URL, until the page has applied it. */
-let wanted: PageState | undefined = readAddress(location.hash);
+let unappliedState: PageState | undefined = readAddress(location.hash);
 
 /** Returns a function that runs `work`, and cancels the previous run if it has not ended. */
 function cancelPrevious(work: (signal: AbortSignal) => Promise<void>): () => void {
@@ -83,7 +83,7 @@ const initialValues = new Map([...FIELDS, ...BAND_FIELDS].map((id) => [id, field
 
 /** Writes the state of the page to the URL. */
 function updateUrl(): void {
-  if (wanted) return;
+  if (unappliedState) return;
   const { lat, lng: lon } = map.getCenter();
   const fields = look.value === 'band' ? [...FIELDS, ...BAND_FIELDS] : FIELDS;
   const touched = fields.filter((id) => field(id) !== initialValues.get(id));
@@ -98,7 +98,7 @@ function updateUrl(): void {
 /** Sets fields to the values in the URL, unless a list does not have the value. */
 function setFields(ids: string[]): void {
   for (const id of ids) {
-    const value = wanted?.choices[id];
+    const value = unappliedState?.choices[id];
     const input = byId<HTMLInputElement | HTMLSelectElement>(id);
     if (value === undefined) continue;
     if ('options' in input && ![...input.options].some((option) => option.value === value)) continue;
@@ -213,10 +213,11 @@ const showCollection = cancelPrevious(async (signal) => {
   look.replaceChildren(...styles.map(({ label }) => new Option(label)), new Option('One band', 'band'));
   band.replaceChildren(...bands.map(({ label, expression }) => new Option(label, expression)));
   setFields(FIELDS.concat(BAND_FIELDS));
-  if (wanted?.place) pinTo(wanted.place);
-  if (wanted?.view) map.setView([wanted.view.lat, wanted.view.lon], wanted.view.zoom);
+  if (unappliedState?.place) pinTo(unappliedState.place);
+  if (unappliedState?.view)
+    map.setView([unappliedState.view.lat, unappliedState.view.lon], unappliedState.view.zoom);
   else showExtent(json);
-  wanted = undefined;
+  unappliedState = undefined;
   drawAll();
 });
 

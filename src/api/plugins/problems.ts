@@ -87,12 +87,12 @@ function reasonOf(error: unknown, { headers, server }: FastifyRequest): string {
     return `${what}: send ${accepted.join(' or ')}`;
   }
   if (!validation?.length) return messageOf(error);
-  return textOfAll(validation as Fault[], validationContext);
+  return faultTexts(validation as Fault[], validationContext);
 }
 
 /** Ajv reports a value that matches no schema of an `anyOf` as a fault for each schema, and a last one for the `anyOf`. */
-function textOfAll(faults: Fault[], context: string): string {
-  const texts = faults.map((fault) => textOf(fault, context));
+function faultTexts(faults: Fault[], context: string): string {
+  const texts = faults.map((fault) => faultText(fault, context));
   if (faults.length < 2 || faults.at(-1)!.keyword !== 'anyOf') return texts.join(', ');
   const [first, ...others] = new Set(texts.slice(0, -1));
   const start = `${nameOf(faults[0]!, context)} must `;
@@ -114,7 +114,7 @@ function nameOf({ instancePath }: Fault, context: string): string {
   return name || `${context}${instancePath}`;
 }
 
-function textOf(fault: Fault, context: string): string {
+function faultText(fault: Fault, context: string): string {
   const { keyword, instancePath, message, data, parentSchema } = fault;
   const params = fault.params as Record<string, unknown>;
   const where = nameOf(fault, context);
@@ -139,11 +139,11 @@ function textOf(fault: Fault, context: string): string {
 }
 
 /** Problem types that a standard defines. */
-const OGC = 'http://www.opengis.net/def/exceptions/ogcapi-processes-1/1.0';
-const TYPES = new Map([
-  [processNotFound.code, `${OGC}/no-such-process`],
-  [jobNotFound.code, `${OGC}/no-such-job`],
-  [jobNotReady.code, `${OGC}/result-not-ready`],
+const OGC_EXCEPTIONS = 'http://www.opengis.net/def/exceptions/ogcapi-processes-1/1.0';
+const STANDARD_TYPES = new Map([
+  [processNotFound.code, `${OGC_EXCEPTIONS}/no-such-process`],
+  [jobNotFound.code, `${OGC_EXCEPTIONS}/no-such-job`],
+  [jobNotReady.code, `${OGC_EXCEPTIONS}/result-not-ready`],
 ]);
 
 export function problemDocument(
@@ -151,7 +151,7 @@ export function problemDocument(
   requestId: string,
   instance?: string,
 ) {
-  const type = TYPES.get(code) ?? 'about:blank';
+  const type = STANDARD_TYPES.get(code) ?? 'about:blank';
   return { type, title: code, status, code, detail: message, instance, requestId };
 }
 

@@ -77,10 +77,9 @@ export const collectionRoutes: RouteGroup = async (server, { services: { storage
   );
 };
 
-/** The filter extension: the properties that `filter` supports. */
-
 const SCHEMA_TYPE = 'application/schema+json';
 
+/** The filter extension: the properties that `filter` supports. */
 export const queryableRoutes: RouteGroup = async (server, { services: { storage } }) => {
   const response = { 200: jsonResponse('Queryables', 'A JSON Schema', SCHEMA_TYPE) };
 

@@ -117,7 +117,7 @@ export function sendResults(
   return reply.type(type).send(Buffer.from(`${parts.join('')}--${boundary}--\r\n`));
 }
 
-const RESULTS = 'http://www.opengis.net/def/rel/ogc/1.0/results';
+const RESULTS_REL = 'http://www.opengis.net/def/rel/ogc/1.0/results';
 
 export const formatOptionalTime = (time: number | undefined) =>
   time === undefined ? undefined : isoTime(time);
@@ -155,7 +155,7 @@ function linksOf(job: JobRecord, base: string) {
     link('self', self),
     link('monitor', `${self}/events`, 'text/event-stream'),
     related(`${self}/logs`, 'log'),
-    ...(hasResults(job) ? [link(RESULTS, `${self}/results`)] : []),
+    ...(hasResults(job) ? [link(RESULTS_REL, `${self}/results`)] : []),
     ...(job.retryOf ? [related(`${base}/jobs/${job.retryOf}`, 'the job that this one retries')] : []),
     ...(job.retriedBy ? [related(`${base}/jobs/${job.retriedBy}`, 'the job that retries this one')] : []),
   ];

@@ -29,8 +29,6 @@ import {
   wantedResultOptions,
 } from './execution.js';
 
-/** Uploaded files. They are streamed to a scratch folder, ingested from there, and removed afterwards. */
-
 /** File systems accept 255. */
 const MAX_NAME_BYTES = 200;
 
@@ -52,6 +50,7 @@ async function checkUploadSize(contentLength: string | undefined, services: Serv
   await services.storage.reserve.check(bytes);
 }
 
+/** An uploaded file. It is streamed to a scratch folder, ingested from there, and removed afterwards. */
 interface Upload {
   path: string;
   /** Name of the scratch folder that contains the file. */
@@ -108,7 +107,7 @@ interface UploadQuery extends Options {
   filename?: string;
 }
 
-const FILE = 'application/octet-stream';
+const FILE_TYPE = 'application/octet-stream';
 
 /**
  * `POST /ingest` starts a job. The body is either `{"href"}`, for scenes on the server's disk inside an allowed folder, or a file
@@ -123,7 +122,7 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
   const href = { anyOf: [{ type: 'string' }, hrefs] };
 
   server.removeContentTypeParser('text/plain');
-  server.addContentTypeParser(FILE, (_request, payload, done) => done(null, payload));
+  server.addContentTypeParser(FILE_TYPE, (_request, payload, done) => done(null, payload));
 
   server.post<{ Body: IngestBody | Readable | undefined; Querystring: UploadQuery }>(
     '/ingest',
@@ -158,13 +157,13 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
                   { anyOf: [{ required: ['href'] }, { required: ['stac'] }] },
                 ),
               },
-              [FILE]: { schema: { type: 'string', format: 'binary' } },
+              [FILE_TYPE]: { schema: { type: 'string', format: 'binary' } },
             },
           },
         },
       ),
       onRequest: async ({ headers }) => {
-        if (headers['content-type'] === FILE) await checkUploadSize(headers['content-length'], services);
+        if (headers['content-type'] === FILE_TYPE) await checkUploadSize(headers['content-length'], services);
       },
       preValidation: async (request) => {
         const { query } = request;
@@ -182,7 +181,7 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
         if (!filename) throw badRequest('a file needs its name: POST /ingest?filename=scene.tif');
         return ingestUpload(request, reply, body, filename, rest);
       }
-      if (body === undefined) throw badRequest(`send JSON with "href", or a file as ${FILE}`);
+      if (body === undefined) throw badRequest(`send JSON with "href", or a file as ${FILE_TYPE}`);
       if (Object.keys(query).length > 0) throw badRequest('send options in the JSON, next to "href"');
       const { href, ...rest } = body;
       return ingestPaths(request, reply, { ...rest, ...(href !== undefined && { paths: [href].flat() }) });

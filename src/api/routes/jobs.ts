@@ -44,7 +44,7 @@ const FORWARDED_RESPONSE_HEADERS = [
   'content-security-policy',
   'x-content-type-options',
 ];
-const CONNECT_TIMEOUT_MS = 1000;
+const LEADER_TIMEOUT_MS = 1000;
 
 interface ForwardOptions {
   /** Forwards requests for an ended job too, if its former leader runs. */
@@ -105,7 +105,7 @@ function forwardRequest(
   }
   return new Promise((resolve, reject) => {
     const sent = open(new URL(path, url), { method, agent: false, headers });
-    limitConnectTime(sent, CONNECT_TIMEOUT_MS);
+    limitConnectTime(sent, LEADER_TIMEOUT_MS);
     onDisconnect(reply, () => sent.destroy());
     sent.once('response', resolve);
     // After the answer has begun, errors reach its reader.
@@ -114,42 +114,40 @@ function forwardRequest(
   });
 }
 
-/** Server-sent events (WHATWG HTML, 9.2) of a job. */
-
 /** How long clients wait before they reconnect. */
-const RETRY_MS = 2000;
+const EVENT_RETRY_MS = 2000;
 
-/** The text of an event stream, event by event. */
+/** The text of the server-sent events (WHATWG HTML, 9.2) of a job, event by event. */
 async function* eventStream(
   jobs: JobService,
   id: string,
   options: EventOptions,
   base: string,
 ): AsyncGenerator<string> {
-  yield `retry: ${RETRY_MS}\n\n`;
-  for await (const event of jobEvents(jobs, id, options)) yield textOf(id, event, base);
+  yield `retry: ${EVENT_RETRY_MS}\n\n`;
+  for await (const event of jobEvents(jobs, id, options)) yield eventText(id, event, base);
 }
 
-function textOf(jobID: string, event: JobEvent, base: string): string {
+function eventText(jobID: string, event: JobEvent, base: string): string {
   switch (event.kind) {
     case 'idle':
       return ': still here\n\n';
     case 'progress':
-      return message('progress', statusInfo(event.job, base));
+      return eventMessage('progress', statusInfo(event.job, base));
     case 'log': {
       const { time, level, text } = event.line;
-      return message('log', { time: formatOptionalTime(time), level, text }, event.seq);
+      return eventMessage('log', { time: formatOptionalTime(time), level, text }, event.seq);
     }
     case 'state': {
       const { status, time, job, seq } = event;
       const data = job ? statusInfo(job, base) : { jobID, type: 'process', status };
-      return message('state', { time: formatOptionalTime(time), ...data }, seq);
+      return eventMessage('state', { time: formatOptionalTime(time), ...data }, seq);
     }
   }
 }
 
 /** JSON.stringify writes no line breaks, so one `data` line is enough. */
-function message(event: string, data: unknown, id?: number): string {
+function eventMessage(event: string, data: unknown, id?: number): string {
   return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
@@ -168,15 +166,15 @@ interface JobQuery {
   token?: string;
 }
 
-const seconds = { type: 'number', minimum: 0 };
+const durationSchema = { type: 'number', minimum: 0 };
 
 const jobQuery = {
   type: listOf({ enum: ['process'] }),
   processID: listOf({ type: 'string' }),
   status: listOf({ enum: JOB_STATES }),
   datetime: datetimeSchema(),
-  minDuration: seconds,
-  maxDuration: seconds,
+  minDuration: durationSchema,
+  maxDuration: durationSchema,
   limit: { type: 'integer', minimum: 1 },
   token: { type: 'string', maxLength: 40 },
 };
@@ -207,8 +205,8 @@ function jobFilter(query: JobQuery): (job: JobRecord) => boolean {
     (anyDuration || runsFor(job));
 }
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1000;
+const DEFAULT_JOBS = 100;
+const MAX_JOBS = 1000;
 const DEFAULT_LINES = 1000;
 const MAX_LINES = 10_000;
 /** Maximum number of open event streams. */
@@ -237,7 +235,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     },
     async (request) => {
       const { token } = request.query;
-      const limit = parseLimit({ limit: request.query.limit ?? DEFAULT_LIMIT }, MAX_LIMIT);
+      const limit = parseLimit({ limit: request.query.limit ?? DEFAULT_JOBS }, MAX_JOBS);
       if (token !== undefined) await requireJob(jobs, token);
       const found = await jobs.list(limit + 1, token, jobFilter(request.query));
       const page = found.slice(0, limit);
@@ -305,7 +303,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
       if (!file) throw resourceNotFound(`file ${name} of job ${id}`);
       const type = FILE_TYPES[extname(name)] ?? DEFAULT_FILE_TYPE;
       // A report contains names from foreign data, so browsers must not run scripts in it, nor in any other file.
-      if (type === HTML) reply.header('content-security-policy', `${PAGE_POLICY}; sandbox`);
+      if (type === HTML_TYPE) reply.header('content-security-policy', `${PAGE_POLICY}; sandbox`);
       return reply
         .header('x-content-type-options', 'nosniff')
         .header('content-length', file.bytes)
@@ -425,11 +423,11 @@ async function requireJob(jobs: JobService, token: string): Promise<void> {
 }
 
 const DEFAULT_FILE_TYPE = 'application/octet-stream';
-const HTML = 'text/html; charset=utf-8';
+const HTML_TYPE = 'text/html; charset=utf-8';
 const FILE_TYPES: Record<string, string> = {
   '.tif': 'image/tiff',
   '.json': 'application/json',
-  '.html': HTML,
+  '.html': HTML_TYPE,
 };
 
 /** The stored error of a job with the HTTP status of its code, so that a client error stays a client error. */

@@ -32,12 +32,10 @@ import { describeWithTag, emptyResponse, fileResponse, jsonResponse } from '../s
 import type { RouteGroup } from '../services.js';
 import { requireCollection } from './collections.js';
 
-/** URL parameters that select the tiles of a picture and how it is rendered. */
-
 const text = { type: 'string' };
 const texts = { type: 'array', items: text, minItems: 1 };
 
-const NUMBER = '[-+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?';
+const NUMBER_PATTERN = '[-+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?';
 
 /** JSON Schema of the render options, with titiler's names. */
 const renderQuery = {
@@ -48,7 +46,7 @@ const renderQuery = {
   algorithm_params: { ...text, description: 'Parameters of the algorithm, as a JSON object' },
   rescale: {
     ...texts,
-    items: documented(text, { pattern: `^${NUMBER},${NUMBER}$` }),
+    items: documented(text, { pattern: `^${NUMBER_PATTERN},${NUMBER_PATTERN}$` }),
     description: 'low,high with low below high: one for all bands, or one for each',
   },
   color_formula: {
@@ -71,7 +69,7 @@ const renderQuery = {
     enum: RESAMPLING_METHODS,
     description: 'Replaces resampling on maps of collections on the geohash grid',
   },
-  nodata: documented(text, { pattern: `^([nN][aA][nN]|${NUMBER})$` }),
+  nodata: documented(text, { pattern: `^([nN][aA][nN]|${NUMBER_PATTERN})$` }),
   return_mask: { type: 'boolean', description: 'false: the picture has no alpha channel' },
 };
 
@@ -130,7 +128,11 @@ const FORMATS: Record<string, ImageFormat> = { png: 'png', webp: 'webp', jpg: 'j
 const FORMAT_NAMES = Object.keys(FORMATS);
 const ASK_FOR = `ask for ${FORMAT_NAMES.slice(0, -1).join(', ')} or ${FORMAT_NAMES.at(-1)}`;
 
-const TYPES: Record<ImageFormat, string> = { png: 'image/png', webp: 'image/webp', jpeg: 'image/jpeg' };
+const CONTENT_TYPES: Record<ImageFormat, string> = {
+  png: 'image/png',
+  webp: 'image/webp',
+  jpeg: 'image/jpeg',
+};
 
 /** Width and height of a map tile. */
 const TILE_SIDE_PIXELS = 256;
@@ -140,8 +142,8 @@ const describe = describeWithTag('maps');
 export const mapRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder, imagery } = services;
   const picture = {
-    200: fileResponse('The picture', ...Object.values(TYPES)),
-    206: fileResponse('The requested range', ...Object.values(TYPES)),
+    200: fileResponse('The picture', ...Object.values(CONTENT_TYPES)),
+    206: fileResponse('The requested range', ...Object.values(CONTENT_TYPES)),
     304: emptyResponse('The client has this picture'),
   };
 
@@ -317,7 +319,7 @@ function sendPicture(request: FastifyRequest, reply: FastifyReply, { bytes, form
   const etag = `"${createHash('sha1').update(bytes).digest('base64url')}"`;
   reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
   if (notModified(request, reply, etag)) return reply.send();
-  reply.type(TYPES[format]);
+  reply.type(CONTENT_TYPES[format]);
   const read = (start: number, end: number) => Readable.from([bytes.subarray(start, end + 1)]);
   return sendRanged(request, reply, { etag, bytes: bytes.length, read });
 }

@@ -21,13 +21,11 @@ import { baseUrl, link } from '../links.js';
 import { describeWithTag, emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../schemas/openapi.js';
 import type { RouteGroup } from '../services.js';
 
-/** A version of a model as a STAC 1.0.0 Item with the Machine Learning Model extension 1.4.0. */
-
 const JSON_TYPE = 'application/json';
-const BINARY = 'application/octet-stream';
+const BINARY_TYPE = 'application/octet-stream';
 
 /** Properties that differ between kinds of models. */
-interface Description {
+interface ModelDescription {
   title: string;
   /** A sentence that says what the model predicts. */
   description: string;
@@ -40,7 +38,10 @@ interface Description {
   bands: object[];
 }
 
-/** `one` is a version of `model`. Throws TW_TRAIN_MODEL if this version of the program does not know this kind of model. */
+/**
+ * A version of a model as a STAC 1.0.0 Item with the Machine Learning Model extension 1.4.0. `one` is a version of `model`. Throws
+ * TW_TRAIN_MODEL if this version of the program does not know this kind of model.
+ */
 function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string) {
   const card = one.card as CardSummary | ClassifierCard;
   const described = one.model === CLASSIFIER ? describeClassifier(one) : describeNet(one);
@@ -83,7 +84,7 @@ function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string) {
   };
 }
 
-function describeNet(one: ModelVersionRecord): Description {
+function describeNet(one: ModelVersionRecord): ModelDescription {
   const card = one.card as CardSummary;
   const spec = getModelSpec(one.model);
   const [version] = /^\d+\.\d+\.\d+/.exec(card.engine.version) ?? [];
@@ -112,7 +113,7 @@ const ARCHITECTURES = {
   resnet3d: 'Residual network of separable 3D convolutions with attention over the bands',
 };
 
-function describeClassifier({ collection, card }: ModelVersionRecord): Description {
+function describeClassifier({ collection, card }: ModelVersionRecord): ModelDescription {
   const { classifier, strength, seed, bands, sizes, classes } = card as ClassifierCard;
   const tasks = ['classification'];
   const side = patchSide(classifier);
@@ -260,8 +261,8 @@ function assetsOf(url: string, bands: object[]) {
   });
   return {
     model: model('model.json', JSON_TYPE, 'Layers, for tf.loadLayersModel', 'tfjs.LayersModel.save'),
-    weights: asset('weights.bin', BINARY, 'Weights of these layers', 'mlm:weights'),
-    onnx: model('model.onnx', `${BINARY}; application=onnx`, 'The same model as one ONNX file', 'onnx'),
+    weights: asset('weights.bin', BINARY_TYPE, 'Weights of these layers', 'mlm:weights'),
+    onnx: model('model.onnx', `${BINARY_TYPE}; application=onnx`, 'The same model as one ONNX file', 'onnx'),
     card: asset('card.json', JSON_TYPE, 'Data, metrics and baselines', 'metadata'),
   };
 }
@@ -289,7 +290,8 @@ function versionSummary(model: ModelRecord) {
   const versions = versionsOf(model);
   return { latest: model.version, best: bestVersion(versions).version, versions: versions.length };
 }
-const FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
+
+const MODEL_FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
 
 /** Header with the number of deleted versions, because 204 has no body. */
 const DELETED_VERSIONS = 'tilewright-deleted-versions';
@@ -391,7 +393,7 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
       describe(
         `A ${what}: one of its files; model.onnx is created on request`,
         {
-          200: fileResponse('The file', JSON_TYPE, BINARY),
+          200: fileResponse('The file', JSON_TYPE, BINARY_TYPE),
           304: emptyResponse('The client has this version'),
         },
         {
@@ -400,7 +402,7 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
             properties: {
               id: { type: 'string' },
               ...(path.includes(':version') && { version: { type: 'string' } }),
-              file: { enum: FILES },
+              file: { enum: MODEL_FILES },
             },
           },
         },
@@ -409,7 +411,7 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
         const { file } = request.params;
         const { one } = await findVersion(request.params);
         const isJson = file.endsWith('.json');
-        reply.type(isJson ? JSON_TYPE : BINARY);
+        reply.type(isJson ? JSON_TYPE : BINARY_TYPE);
         // JSON may be compressed. The hook that sets this header does not see a 304, which has no body.
         if (isJson) reply.header('vary', 'accept-encoding');
         if (notModified(request, reply, isJson ? weakEtag(one.version) : `"${one.version}"`))

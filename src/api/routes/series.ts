@@ -18,7 +18,7 @@ interface ZoneBody extends FilterParams {
   geometry: { type: string };
 }
 
-const GEOMETRIES = ['Point', 'Polygon', 'MultiPolygon', 'Feature', 'FeatureCollection'];
+const GEOMETRY_TYPES = ['Point', 'Polygon', 'MultiPolygon', 'Feature', 'FeatureCollection'];
 
 const geometry = documented(
   {
@@ -26,7 +26,7 @@ const geometry = documented(
     description:
       'GeoJSON Point, Polygon or MultiPolygon in longitude and latitude, also as a Feature or a collection of one Feature',
   },
-  { required: ['type'], properties: { type: { enum: GEOMETRIES } } },
+  { required: ['type'], properties: { type: { enum: GEOMETRY_TYPES } } },
 );
 
 /** JSON Schema of a request for a place: its geometry, the `required` members and a filter. */

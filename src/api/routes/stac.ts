@@ -33,7 +33,7 @@ const conformsTo = [
   ...['core', 'json', 'job-list', 'dismiss'].map(processes),
 ];
 
-const OGC = 'http://www.opengis.net/def/rel/ogc/1.0';
+const OGC_REL = 'http://www.opengis.net/def/rel/ogc/1.0';
 const OPENAPI_TYPE = 'application/vnd.oai.openapi+json;version=3.0';
 
 const describe = describeWithTag('stac');
@@ -59,7 +59,7 @@ const landingRoutes: RouteGroup = async (server, { services: { storage } }) => {
           link('data', `${base}/collections`),
           { ...link('search', `${base}/search`, GEOJSON), method: 'GET' },
           { ...link('search', `${base}/search`, GEOJSON), method: 'POST' },
-          link(`${OGC}/queryables`, `${base}/queryables`, 'application/schema+json'),
+          link(`${OGC_REL}/queryables`, `${base}/queryables`, 'application/schema+json'),
           // stac-browser lists these links by title, or by address if they have none.
           ...['GET', 'POST'].map((method) => ({
             ...link('aggregate', `${base}/aggregate`),
@@ -70,7 +70,7 @@ const landingRoutes: RouteGroup = async (server, { services: { storage } }) => {
           { ...link('service-desc', `${base}/openapi.json`, OPENAPI_TYPE), title: 'OpenAPI document' },
           { ...link('service-doc', `${base}/docs`, 'text/html'), title: 'Reference of the API' },
           { ...link('alternate', `${base}/map`, 'text/html'), title: 'Map' },
-          { ...link(`${OGC}/processes`, `${base}/processes`), title: 'OGC API processes' },
+          { ...link(`${OGC_REL}/processes`, `${base}/processes`), title: 'OGC API processes' },
           ...collections.map(({ id, title }) => ({
             ...link('child', `${base}/collections/${encodeURIComponent(id)}`),
             title,

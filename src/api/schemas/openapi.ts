@@ -84,21 +84,21 @@ const OPERATION_NAMES: Record<string, string> = {
   'GET /metrics': 'getMetrics',
 };
 
-const EXECUTION = /^POST \/processes\/([\w-]+)\/execution$/;
+const EXECUTE_OPERATION = /^POST \/processes\/([\w-]+)\/execution$/;
 
 /** `POST /processes/analyse-pca/execution` is `executeAnalysePca`. */
 function nameOf(operation: string): string | undefined {
-  const process = EXECUTION.exec(operation)?.[1];
+  const process = EXECUTE_OPERATION.exec(operation)?.[1];
   if (process === undefined) return OPERATION_NAMES[operation];
   const words = process.split('-').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return `execute${words.join('')}`;
 }
 
-const SCHEME = 'token';
+const SECURITY_SCHEME = 'token';
 
 /** For `components` of the OpenAPI document. */
 const securitySchemes = {
-  [SCHEME]: {
+  [SECURITY_SCHEME]: {
     type: 'http' as const,
     scheme: 'bearer',
     description:
@@ -119,7 +119,7 @@ export function describeOperations(
     route.schema = {
       ...route.schema,
       ...(operationId !== undefined && { operationId }),
-      ...(isGuarded && { security: [{ [SCHEME]: [] }] }),
+      ...(isGuarded && { security: [{ [SECURITY_SCHEME]: [] }] }),
     };
   });
 }
@@ -172,12 +172,10 @@ export function registerOpenApiDocument(
   server.decorate('openApiDocument', () => (document ??= describe()));
 }
 
-/** Descriptions of answers for `/openapi.json`. Tests validate the answers against them; the server does not. */
-
 const JSON_TYPE = 'application/json';
 export const GEOJSON = 'application/geo+json';
 
-/** An answer whose body has the shared schema `name`. */
+/** An answer whose body has the shared schema `name`. Tests validate answers against these schemas; the server does not. */
 export function jsonResponse(name: string, description: string, type = JSON_TYPE) {
   return { description, content: { [type]: { schema: { $ref: `${name}#` } } } };
 }

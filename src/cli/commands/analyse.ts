@@ -428,12 +428,12 @@ function printStats({ bands, pixels, tiles }: StatsResults): void {
   print(`${plural(pixels, 'pixel')} of ${plural(tiles, 'tile')}`);
 }
 
-const MAX_LISTED = 10;
+const MAX_LISTED_COMPONENTS = 10;
 
 function printComponents(results: ComponentsResults): void {
   const { eigenvalues, shares, pixels } = results;
   const rows = eigenvalues
-    .slice(0, MAX_LISTED)
+    .slice(0, MAX_LISTED_COMPONENTS)
     .map((value, i) => [
       `${i + 1}`,
       value.toPrecision(5),

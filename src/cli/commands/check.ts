@@ -1,3 +1,4 @@
+/** `tilewright check`, and the summary of a check, which `ingest --check` prints too. */
 import { Argument, Command } from 'commander';
 import { formatDuration } from '../../html/index.js';
 import type { Timed } from '../../jobs/index.js';
@@ -14,7 +15,7 @@ import {
 import { formatMse, logToStderr, noMatchHint, print, printJson, reportJobError, table } from '../output.js';
 import { trainHint } from './predict.js';
 
-const MAX_LISTED = 20;
+const MAX_LISTED_PLACES = 20;
 
 /** Lists the places that have drifted, the reasons of those that are unknown, and the numbers of places. */
 export function checkSummary({ fresh, drifted, unknown, without, places }: CheckResults): string[] {
@@ -32,7 +33,7 @@ export function checkSummary({ fresh, drifted, unknown, without, places }: Check
         ]
       : [],
   );
-  const listed = rows.slice(0, MAX_LISTED);
+  const listed = rows.slice(0, MAX_LISTED_PLACES);
   // Reasons that differ only in their numbers are one reason.
   const reasons = new Map<string, { reason: string; geocode: string; count: number }>();
   for (const { reason, geocode } of places) {
@@ -45,7 +46,9 @@ export function checkSummary({ fresh, drifted, unknown, without, places }: Check
     ...(listed.length > 0
       ? table([['drifted', 'since', 'MSE now', 'MSE promised', 'ratio', 'dates'], ...listed])
       : []),
-    ...(rows.length > MAX_LISTED ? [`and ${plural(rows.length - MAX_LISTED, 'other place')}`] : []),
+    ...(rows.length > MAX_LISTED_PLACES
+      ? [`and ${plural(rows.length - MAX_LISTED_PLACES, 'other place')}`]
+      : []),
     ...[...reasons.values()].map(
       ({ reason, geocode, count }) =>
         `unknown: ${count === 1 ? geocode : `${plural(count, 'place')} (such as ${geocode})`}: ${reason}`,

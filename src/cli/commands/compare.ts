@@ -1,3 +1,4 @@
+/** `tilewright compare`: its arguments and flags. `compare/compare.ts` runs it. */
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { CompareFlags } from '../compare/compare.js';
 import {

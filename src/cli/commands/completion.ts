@@ -1,3 +1,4 @@
+/** `tilewright completion`: scripts for bash, zsh and fish that complete commands and flags. */
 import { Argument, Command, type Option } from 'commander';
 import { print } from '../output.js';
 

@@ -1,3 +1,4 @@
+/** `tilewright delete`: deletes a tile, a scene, a collection or a model. */
 import { Argument, Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import { plural } from '../../utils/text.js';

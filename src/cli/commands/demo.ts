@@ -1,3 +1,4 @@
+/** `tilewright demo`: its argument and flags. Help does not load the demo. */
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import {

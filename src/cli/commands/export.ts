@@ -1,3 +1,4 @@
+/** `tilewright export`: writes the tiles of a region as one GeoTIFF. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { ExportResults } from '../../derive/index.js';
 import { formatDuration } from '../../html/index.js';

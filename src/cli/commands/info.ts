@@ -1,3 +1,4 @@
+/** `tilewright info`: summaries of the store and of a collection, and the documents of tiles, models and jobs. */
 import { Command } from 'commander';
 import type { SceneSummary } from '../../client/index.js';
 import { plural } from '../../utils/text.js';

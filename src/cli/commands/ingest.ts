@@ -1,3 +1,4 @@
+/** `tilewright ingest`: ingests paths once, uploads files to a server, or watches folders, and prints the scenes. */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command } from 'commander';

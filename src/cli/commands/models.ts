@@ -1,3 +1,4 @@
+/** `tilewright models`: lists networks and classifiers, shows their cards, and writes their files. */
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Command } from 'commander';
@@ -174,16 +175,16 @@ async function showModel(client: Client, id: string, { format, version }: ModelF
 }
 
 /** The files of a model that the server stores or creates on request. */
-const FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
+const MODEL_FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
 
 async function exportModel(client: Client, id: string, path: string, flags: ModelFlags): Promise<void> {
   // `latest` and `best` may change between two files.
   const { version } = await client.model(id, flags.version);
   const isFile = path.endsWith('.onnx');
-  const written = isFile ? [path] : FILES.map((file) => join(path, file));
+  const written = isFile ? [path] : MODEL_FILES.map((file) => join(path, file));
   try {
     await mkdir(isFile ? dirname(path) : path, { recursive: true });
-    for (const [i, file] of (isFile ? ['model.onnx'] : FILES).entries())
+    for (const [i, file] of (isFile ? ['model.onnx'] : MODEL_FILES).entries())
       await client.saveModelFile(id, version, file, written[i]!);
   } catch (error) {
     if (!(error instanceof Error && 'syscall' in error)) throw error;
@@ -214,7 +215,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ['patches', `${patches.train} for training, ${patches.validation} for validation`],
     ...(card.pixelSize ? [['pixels', `${card.pixelSize.group}, ${valuesOf(card)}`]] : []),
     ['split', card.split],
-    ...(displayRange ? [['images', `scored with 8 bits, ${shown(displayRange)}`]] : []),
+    ...(displayRange ? [['images', `scored with 8 bits, ${displayText(displayRange)}`]] : []),
     ['start', startOf(card)],
   ];
   printTable(facts);
@@ -255,6 +256,6 @@ function startOf({ parent, transfer }: ModelCard): string {
   return `${from}, version ${version}, ${policy}, distance ${distance!.toFixed(3)}, fine-tuning ${fineTuning}`;
 }
 
-const shown = ([low, high]: [number, number]) => `${low.toFixed(4)} as 0 and ${high.toFixed(4)} as 255`;
+const displayText = ([low, high]: [number, number]) => `${low.toFixed(4)} as 0 and ${high.toFixed(4)} as 255`;
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;

@@ -1,3 +1,4 @@
+/** `tilewright predict`, and the words for the models that have mapped the tiles. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { PredictResults } from '../../training/index.js';
 import { plural } from '../../utils/text.js';

@@ -1,3 +1,4 @@
+/** `tilewright search`: finds tiles and prints them as a table. */
 import { Command } from 'commander';
 import type { ItemCollection } from '../../client/index.js';
 import { plural } from '../../utils/text.js';

@@ -82,10 +82,10 @@ function printSeries(document: SeriesDocument): void {
   print(plural(document.series.length, 'date'));
 }
 
-const COLUMNS = ['value', 'mean', 'std', 'min', 'max', 'median', 'valid', 'pixels'] as const;
+const SERIES_COLUMNS = ['value', 'mean', 'std', 'min', 'max', 'median', 'valid', 'pixels'] as const;
 
 function rowsOf({ series }: SeriesDocument, digits?: number): (string | number)[][] {
-  const columns = COLUMNS.filter((column) => series.some((date) => date[column] !== undefined));
+  const columns = SERIES_COLUMNS.filter((column) => series.some((date) => date[column] !== undefined));
   const cell = (value: number | null | undefined, name: string) => {
     if (value === null || value === undefined) return '';
     return digits === undefined || name === 'valid' || name === 'pixels'

@@ -1,3 +1,4 @@
+/** `tilewright serve`: serves the API of a data folder, alone or as a node of a cluster. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
@@ -56,7 +57,7 @@ function rejectExampleSecrets({ token, readToken, secret }: ServeFlags, command:
 }
 
 /** Matches hosts that stand for all addresses of the machine. */
-const WILDCARD = /^(0\.0\.0\.0|\[?::\]?|)$/;
+const WILDCARD_HOST = /^(0\.0\.0\.0|\[?::\]?|)$/;
 
 /** The cluster options of the flags; undefined for a single node. */
 function clusterConfig(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
@@ -78,7 +79,7 @@ function clusterConfig(flags: ServeFlags, command: Command): NodeConfig['cluster
     );
   if (flags.advertise === undefined && port === 0)
     command.error('error: --port 0 needs --advertise, because other nodes must know the address');
-  if (flags.advertise === undefined && servers.length > 0 && WILDCARD.test(host))
+  if (flags.advertise === undefined && servers.length > 0 && WILDCARD_HOST.test(host))
     command.error(
       `error: --host ${host} needs --advertise, such as http://192.0.2.7:${port}: the address at which other nodes reach this machine`,
     );

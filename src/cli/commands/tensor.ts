@@ -1,3 +1,4 @@
+/** `tilewright tensor`: stacks the dates of a cell as a NumPy file or a GeoTIFF. */
 import { mkdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { Command } from 'commander';

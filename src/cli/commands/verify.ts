@@ -1,3 +1,4 @@
+/** `tilewright verify`: checks that records, files and checksums match. */
 import { Command } from 'commander';
 import type { VerifyReport } from '../../storage/index.js';
 import { plural } from '../../utils/text.js';

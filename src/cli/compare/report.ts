@@ -54,8 +54,6 @@ function lossesOf({ models }: TrainResults): number[] {
   );
 }
 
-/** A line chart with a colour and dash pattern for each mode. */
-
 interface Line {
   /** Index of its mode, which selects the colour and the dash pattern. */
   index: number;
@@ -68,17 +66,19 @@ interface Axis {
   title: string;
 }
 
-const WIDTH = 640;
-const HEIGHT = 250;
+const CHART_WIDTH = 640;
+const CHART_HEIGHT = 250;
 const LEFT = 52;
 const RIGHT = 10;
 const TOP = 8;
 const BOTTOM = 34;
 
+/** A line chart with a colour and dash pattern for each mode. */
 function lineChart(alt: string, lines: Line[], x: Axis, y: Axis): Html {
-  const xOf = (value: number) => LEFT + x.scale.position(value) * (WIDTH - LEFT - RIGHT);
-  const yOf = (value: number) => HEIGHT - BOTTOM - y.scale.position(value) * (HEIGHT - TOP - BOTTOM);
-  const [left, right, top, bottom] = [LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM];
+  const xOf = (value: number) => LEFT + x.scale.position(value) * (CHART_WIDTH - LEFT - RIGHT);
+  const yOf = (value: number) =>
+    CHART_HEIGHT - BOTTOM - y.scale.position(value) * (CHART_HEIGHT - TOP - BOTTOM);
+  const [left, right, top, bottom] = [LEFT, CHART_WIDTH - RIGHT, TOP, CHART_HEIGHT - BOTTOM];
   const rules = y.scale.ticks.map((tick) => {
     const at = yOf(tick).toFixed(1);
     return html`<line x1="${left}" x2="${right}" y1="${at}" y2="${at}"/><text x="${left - 6}" y="${at}" dy="3.5" text-anchor="end">${y.label(tick)}</text>`;
@@ -94,8 +94,8 @@ function lineChart(alt: string, lines: Line[], x: Axis, y: Axis): Html {
     // A line with one point is drawn as a dot.
     return html`<path class="mode-${index}" d="${path}${points.length === 1 && 'h0'}"/>`;
   });
-  return html`<figure class="lines"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${alt}"><g class="axes">${rules}${ticks}</g>
-<text x="${(left + right) / 2}" y="${HEIGHT - 4}" text-anchor="middle">${x.title}</text>${paths}</svg>
+  return html`<figure class="lines"><svg viewBox="0 0 ${CHART_WIDTH} ${CHART_HEIGHT}" role="img" aria-label="${alt}"><g class="axes">${rules}${ticks}</g>
+<text x="${(left + right) / 2}" y="${CHART_HEIGHT - 4}" text-anchor="middle">${x.title}</text>${paths}</svg>
 <figcaption>${y.title}</figcaption></figure>
 `;
 }

@@ -186,25 +186,24 @@ export function betterText(measure: Measure, first: Spread, other: Spread): stri
   return (said === 'less') === MEASURES[measure].isError ? 'better' : 'worse';
 }
 
-/** Writes a comparison as CSV with one figure per row, for spreadsheets, pandas and R. */
-
-const TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value'];
+const CSV_TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value'];
 
 /**
- * Rows end with CR LF (RFC 4180). `subject` is all nodes, a node by its id, the mean of nodes, all places, or a place. `at` is the epoch,
- * the seconds since the first measurement of the run, or empty.
+ * Writes a comparison as CSV with one figure per row, for spreadsheets, pandas and R. Rows end with CR LF (RFC 4180). `subject` is all
+ * nodes, a node by its id, the mean of nodes, all places, or a place. `at` is the epoch, the seconds since the first measurement of the
+ * run, or empty.
  */
 export function toCsv(comparison: Comparison): string {
   const name = cellLabels(comparison);
-  const rows = comparison.runs.flatMap((run) => rowsOf(comparison, run, name));
-  return [TITLES, ...rows].map((row) => `${row.map(field).join(',')}\r\n`).join('');
+  const rows = comparison.runs.flatMap((run) => csvRows(comparison, run, name));
+  return [CSV_TITLES, ...rows].map((row) => `${row.map(csvField).join(',')}\r\n`).join('');
 }
 
-const LOSSES = { train: 'training loss', validation: 'validation loss', selection: 'selection loss' };
+const LOSS_MEASURES = { train: 'training loss', validation: 'validation loss', selection: 'selection loss' };
 
 type Row = (string | number)[];
 
-function rowsOf(
+function csvRows(
   { model, idleBytesPerSecond }: Comparison,
   run: ComparedRun,
   nameOf: (key: string) => string,
@@ -230,7 +229,7 @@ function rowsOf(
     ...results.models.flatMap(({ collection, geocode, losses = [] }) =>
       losses.flatMap(({ epoch, ...loss }) =>
         (['train', 'validation', 'selection'] as const).flatMap((kind) =>
-          row(nameOf(`${collection} ${geocode}`), LOSSES[kind], loss[kind], epoch),
+          row(nameOf(`${collection} ${geocode}`), LOSS_MEASURES[kind], loss[kind], epoch),
         ),
       ),
     ),
@@ -241,7 +240,7 @@ function rowsOf(
   ];
 }
 
-function field(value: string | number): string {
+function csvField(value: string | number): string {
   // Spreadsheets interpret a text with these first characters as a formula.
   const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
