@@ -1,14 +1,6 @@
 /**
- * Garbage collection in the object store. It keeps:
- *
- * - All objects that any state of the cluster since `base` refers to, where `base` is the newest checkpoint that is older than a day. So a
- *   reader of a state of less than a day ago finds its files, parts and segments. If a store was copied without its times, no
- *   checkpoint is old; `base` is then the oldest state from which all later commits are still in the store.
- * - All objects that are written under held locks. Names of segments begin with the fence of the lock, versions of tiles with its fence or
- *   `first`, and a lock exists before its first object. So an object that was listed, and has neither a lock nor a record when these are
- *   read after the listing, can never be referred to.
- *
- * Only times of the object store are compared: the time of the manifest of `base`, and that of an object that was written just now.
+ * Garbage collection in the object store, and the background work that one node at a time does for the cluster: this collection, and
+ * checkpoints of the log.
  */
 import { randomUUID } from 'node:crypto';
 import { PeriodicTask, toArray } from '../async/index.js';
@@ -47,9 +39,9 @@ import { type PrefixLengths, slotOfCell } from './slots.js';
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const GC_MARKS_FOLDER = 'catalogue/sweeps/';
-const SEGMENTS = segmentName('');
+const SEGMENTS_FOLDER = segmentName('');
 /** Objects that are checked together. */
-const PAGE_SIZE = 5000;
+const PAGE_OBJECTS = 5000;
 /** Locks under which names do not begin with a fence: those of models and of imported folders. */
 const UNFENCED_LOCKS = /^(?!scene\/|collection\/|checkpoint$|sweep$)/;
 
@@ -104,6 +96,18 @@ interface Activity {
   hasUnfencedNames: boolean;
 }
 
+/**
+ * One collection in the object store. It keeps:
+ *
+ * - All objects that any state of the cluster since `base` refers to, where `base` is the newest checkpoint that is older than a day. So a
+ *   reader of a state of less than a day ago finds its files, parts and segments. If a store was copied without its times, no
+ *   checkpoint is old; `base` is then the oldest state from which all later commits are still in the store.
+ * - All objects that are written under held locks. Names of segments begin with the fence of the lock, versions of tiles with its fence or
+ *   `first`, and a lock exists before its first object. So an object that was listed, and has neither a lock nor a record when these are
+ *   read after the listing, can never be referred to.
+ *
+ * Only times of the object store are compared: the time of the manifest of `base`, and that of an object that was written just now.
+ */
 class ObjectGc {
   private readonly report: ObjectGcReport = { listed: 0, removed: 0, bytes: 0 };
   /** Number of the last commit in `manifest`. */
@@ -145,8 +149,8 @@ class ObjectGc {
     const covered = copies.filter((seq) => seq <= this.base);
     await this.remove(covered.map((seq) => ({ name: archivedEntryName(seq), bytes: 0 })));
     await this.removeParts();
-    await this.removeUnreferenced(SEGMENTS, async (names, { fences }) => {
-      const ids = names.map((name) => name.slice(SEGMENTS.length));
+    await this.removeUnreferenced(SEGMENTS_FOLDER, async (names, { fences }) => {
+      const ids = names.map((name) => name.slice(SEGMENTS_FOLDER.length));
       return new Set(
         ids.filter((id) => this.segments.has(id) || fences.has(Number.parseInt(id, 10))).map(segmentName),
       );
@@ -236,7 +240,7 @@ class ObjectGc {
     };
     for await (const info of objects.list(prefix, { signal })) {
       this.report.listed++;
-      if (page.push(info) === PAGE_SIZE) await finish();
+      if (page.push(info) === PAGE_OBJECTS) await finish();
     }
     if (page.length > 0) await finish();
   }
@@ -323,14 +327,11 @@ function fenceOf(version: string): number | undefined {
   return /^[0-9a-z]{11}[0-9a-f]{6}$/.test(version) ? Number.parseInt(version.slice(0, 11), 36) : undefined;
 }
 
-/** Background work that one node at a time does for the cluster: checkpoints of the log, and garbage collection in the object store. */
-
 /** A checkpoint with at least one new commit is written after this time. */
 const MAX_CHECKPOINT_AGE_MS = 10 * 60_000;
 const CHECKPOINT_POLL_MS = 10_000;
 /** Poll interval if `checkpointAfter` is set. */
 const CHECKPOINT_SHORT_POLL_MS = 100;
-const GC_INTERVAL_MS = 3_600_000;
 
 interface MaintenanceOptions extends Omit<ObjectGcContext, 'keepMs' | 'minIntervalMs'> {
   /** This node, which locks the work. */
@@ -343,6 +344,7 @@ interface MaintenanceOptions extends Omit<ObjectGcContext, 'keepMs' | 'minInterv
   onFailure: (error: unknown) => void;
 }
 
+/** Background work that one node at a time does for the cluster: checkpoints of the log, and garbage collection in the object store. */
 export class Maintenance {
   private tasks: PeriodicTask[] = [];
   /** The last checkpoint that this node has seen, and when it first saw it. */
@@ -357,7 +359,7 @@ export class Maintenance {
       new PeriodicTask(() => this.checkpointIfDue(), pollMs, onFailure),
       new PeriodicTask(
         () => this.collectGarbage(),
-        GC_INTERVAL_MS,
+        HOUR_MS,
         (error) => {
           if (!signal.aborted) onFailure(error);
         },

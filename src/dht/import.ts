@@ -36,12 +36,13 @@ import { epochNumber, openExistingCluster, readEpoch } from './recovery.js';
 import { Replica } from './replica.js';
 import { slotOfCell } from './slots.js';
 
-/** Uploads the files of a data folder to the tile store of a cluster. */
-
 /** Files that are uploaded at the same time. */
-const CONCURRENCY = 16;
+const CONCURRENT_UPLOADS = 16;
 
-/** The files get the names of new versions, which come from the locks under which they are committed. */
+/**
+ * Uploads the files of a data folder to the tile store of a cluster. The files get the names of new versions, which come from the locks
+ * under which they are committed.
+ */
 class FileUploader {
   /** Bytes of the uploaded files. */
   bytes = 0;
@@ -54,7 +55,7 @@ class FileUploader {
 
   /** Checks that all files exist with their recorded sizes. Throws TW_DHT_MOVE_IN_FILE. */
   async require(records: (TileRecord | ModelVersionRecord)[]): Promise<void> {
-    await mapConcurrent(records.flatMap(filesOf), CONCURRENCY, ({ path, bytes }) =>
+    await mapConcurrent(records.flatMap(filesOf), CONCURRENT_UPLOADS, ({ path, bytes }) =>
       requireSize(join(this.dir, path), bytes),
     );
   }
@@ -69,7 +70,7 @@ class FileUploader {
       const targets = filesOf({ ...record, version });
       return filesOf(record).map((file, i) => ({ ...file, to: targets[i]!.path, isFirst: i === 0 }));
     });
-    await mapConcurrent(files, CONCURRENCY, async ({ path, to, bytes, crc32, isFirst }) => {
+    await mapConcurrent(files, CONCURRENT_UPLOADS, async ({ path, to, bytes, crc32, isFirst }) => {
       this.signal?.throwIfAborted();
       await this.objects.put(to, { file: join(this.dir, path) }, { crc32, signal: this.signal });
       this.bytes += bytes;
@@ -83,8 +84,6 @@ async function requireSize(path: string, bytes: number): Promise<void> {
   if (!info) throw importFileDamaged(path, 'it is missing');
   if (info.size !== bytes) throw importFileDamaged(path, `it has ${info.size} bytes instead of ${bytes}`);
 }
-
-/** Compares records of a data folder with records of a cluster. */
 
 /** The reason why tiles of two collections with the same id would not stack; undefined if they would. */
 function cellDifference(own: CollectionRecord, other: CollectionRecord): string | undefined {

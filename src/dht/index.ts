@@ -23,7 +23,6 @@ export {
 } from './peers.js';
 export { locate, type OwnerState, type Placement, readableOwners } from './placement.js';
 export { type PlacementDiff, rebalance, targetFractions } from './placement-changes.js';
-export { ALL_SLOTS } from './rebalancer.js';
 export {
   localQueries,
   OWNER_QUERY_PATH,
@@ -36,4 +35,4 @@ export {
   type ScatterQuery,
   WHOLE_INDEX,
 } from './scatter-gather.js';
-export { cellSlotLookup, SLOTS, SlotSet } from './slots.js';
+export { ALL_SLOTS, cellSlotLookup, SLOTS, SlotSet } from './slots.js';

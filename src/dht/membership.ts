@@ -1,3 +1,5 @@
+/** The running nodes of a cluster: their registration, their heartbeats in the tile store, and the sizes of the slots that they report. */
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PeriodicTask, toArray } from '../async/index.js';
@@ -39,8 +41,8 @@ export interface MembershipEvents {
   failed(error: unknown): void;
 }
 
-const PREFIX = 'members/';
-const FIELDS: (keyof Member)[] = ['url', 'zone', 'weight', 'software', 'format'];
+const MEMBER_PREFIX = 'members/';
+const MEMBER_FIELDS: (keyof Member)[] = ['url', 'zone', 'weight', 'software', 'format'];
 /** Lifetime of a member's lease. A node that dies or loses its connection stops being a member after this time. */
 const LEASE_TTL_S = 3;
 /** How long a restarted node waits for the end of its earlier lease. */
@@ -69,7 +71,7 @@ export class Membership {
 
   /** Throws TW_DHT_NODE_ID_TAKEN if another process keeps this id for longer than an earlier lease of this node could last. */
   static async join(store: CoordinationStore, member: Member, events: MembershipEvents): Promise<Membership> {
-    return new Membership(store, member, events, await register(store, member));
+    return new Membership(store, member, events, await registerMember(store, member));
   }
 
   /** Time of the last answer of the store, ms since 1970, if it has stopped answering; what it says of other nodes is as of then. */
@@ -95,7 +97,7 @@ export class Membership {
     const reported = new Set<unknown>();
     while (!this.hasLeft) {
       try {
-        this.lease = await register(this.store, this.member);
+        this.lease = await registerMember(this.store, this.member);
         break;
       } catch (error) {
         const kind = error instanceof TilewrightError ? error.code : error;
@@ -112,18 +114,18 @@ export class Membership {
   }
 }
 
-async function register(store: CoordinationStore, { id, ...fields }: Member): Promise<Lease> {
+async function registerMember(store: CoordinationStore, { id, ...fields }: Member): Promise<Lease> {
   let deadline = Infinity;
   const lease = await Lease.grant(store, LEASE_TTL_S);
   try {
     for (;;) {
-      const key = PREFIX + id;
+      const key = MEMBER_PREFIX + id;
       const value = JSON.stringify(fields);
       const { set, current } = await compareAndSet(store, { key, value, revision: 0, lease: lease.id });
       if (set) return lease;
       // An outage of etcd does not count against the time limit.
       deadline = Math.min(deadline, performance.now() + OLD_LEASE_TIMEOUT_MS);
-      if (performance.now() >= deadline) throw nodeIdTaken(id, decode(current!).url);
+      if (performance.now() >= deadline) throw nodeIdTaken(id, decodeMember(current!).url);
       await sleep(OLD_LEASE_POLL_MS);
     }
   } catch (error) {
@@ -137,7 +139,7 @@ export async function listMembers(
   store: CoordinationStore,
   options: { serializable?: boolean } = {},
 ): Promise<Member[]> {
-  return (await readMembers(store, options)).map(decode);
+  return (await readMembers(store, options)).map(decodeMember);
 }
 
 /** Calls `onChange` with the members at the start and whenever a node joins or leaves, or has registered again. */
@@ -152,20 +154,20 @@ export function watchMembers(
     const registrations = members.map(({ createRevision }) => createRevision).join();
     if (registrations === lastRegistrations) return;
     lastRegistrations = registrations;
-    onChange(members.map(decode));
+    onChange(members.map(decodeMember));
   };
-  return watchLoop(store, prefixRange(PREFIX), read, onError);
+  return watchLoop(store, prefixRange(MEMBER_PREFIX), read, onError);
 }
 
 async function readMembers(
   store: CoordinationStore,
   options: { serializable?: boolean } = {},
 ): Promise<KeyValue[]> {
-  return (await store.read([prefixRange(PREFIX)], options)).gets[0]!.kvs;
+  return (await store.read([prefixRange(MEMBER_PREFIX)], options)).gets[0]!.kvs;
 }
 
-function decode(kv: StoredValue): Member {
-  return { ...parseJsonValue<Member>(kv, FIELDS), id: kv.key.slice(PREFIX.length) };
+function decodeMember(kv: StoredValue): Member {
+  return { ...parseJsonValue<Member>(kv, MEMBER_FIELDS), id: kv.key.slice(MEMBER_PREFIX.length) };
 }
 
 /**
@@ -194,20 +196,19 @@ export class FailureDetector {
   }
 }
 
-/**
- * Every node writes heartbeats to the tile store, so that `node restore` notices running nodes even if it was given the wrong etcd.
- *
- * Invariant: a running node has an object `running/<node>/<id>`, whose id changes every INTERVAL_MS; a node that was stopped has none.
- * No clocks are compared: a new name within DEAD_AFTER_MS proves that a node is running.
- */
-
-const FOLDER = 'running/';
-const INTERVAL_MS = 20_000;
-const DEAD_AFTER_MS = 3 * INTERVAL_MS;
-const POLL_INTERVAL_MS = 1000;
+const HEARTBEATS_FOLDER = 'running/';
+const HEARTBEAT_INTERVAL_MS = 20_000;
+const DEAD_AFTER_MS = 3 * HEARTBEAT_INTERVAL_MS;
+const HEARTBEAT_POLL_MS = 1000;
 /** A node that stops waits no longer for its object store. */
 const CLOSE_TIMEOUT_MS = 2000;
 
+/**
+ * Every node writes heartbeats to the tile store, so that `node restore` notices running nodes even if it was given the wrong etcd.
+ *
+ * Invariant: a running node has an object `running/<node>/<id>`, whose id changes every HEARTBEAT_INTERVAL_MS; a node that was stopped has
+ * none. No clocks are compared: a new name within DEAD_AFTER_MS proves that a node is running.
+ */
 export class Heartbeat {
   /** Objects of this node that may exist in the store. */
   private objectNames: string[] = [];
@@ -227,12 +228,12 @@ export class Heartbeat {
     const heartbeat = new Heartbeat(objects, node);
     heartbeat.objectNames = await listHeartbeats(objects, node);
     await heartbeat.beat();
-    heartbeat.task = new PeriodicTask(() => heartbeat.beat(), INTERVAL_MS, onFailure);
+    heartbeat.task = new PeriodicTask(() => heartbeat.beat(), HEARTBEAT_INTERVAL_MS, onFailure);
     return heartbeat;
   }
 
   private async beat(): Promise<void> {
-    const name = `${FOLDER}${this.node}/${randomUUID()}`;
+    const name = `${HEARTBEATS_FOLDER}${this.node}/${randomUUID()}`;
     const former = this.objectNames;
     // The name is recorded before the object is written: if a step fails, the next heartbeat removes it.
     this.objectNames = [...former, name];
@@ -260,7 +261,7 @@ export async function requireNoHeartbeats(
   if (before.length === 0) return;
   onWait(nodesOf(before), timeoutMs);
   for (const startedAt = performance.now(); performance.now() - startedAt < timeoutMs; ) {
-    await sleep(Math.min(POLL_INTERVAL_MS, timeoutMs));
+    await sleep(Math.min(HEARTBEAT_POLL_MS, timeoutMs));
     const fresh = (await listHeartbeats(objects)).filter((name) => !before.includes(name));
     if (fresh.length > 0) throw nodesStillRunning(nodesOf(fresh).join(', '));
   }
@@ -268,13 +269,13 @@ export async function requireNoHeartbeats(
 }
 
 async function listHeartbeats(objects: ObjectStore, node?: string): Promise<string[]> {
-  const objectInfos = await toArray(objects.list(node === undefined ? FOLDER : `${FOLDER}${node}/`));
+  const objectInfos = await toArray(
+    objects.list(node === undefined ? HEARTBEATS_FOLDER : `${HEARTBEATS_FOLDER}${node}/`),
+  );
   return objectInfos.map(({ name }) => name);
 }
 
 const nodesOf = (names: string[]) => [...new Set(names.map((name) => name.split('/')[1]!))];
-
-/** The sizes of the slots of a cluster, as its nodes report them. */
 
 export const STATS_PATH = '/cluster/internal/survey';
 
@@ -288,9 +289,9 @@ interface NodeStats {
   bytes: [slot: number, bytes: number][];
 }
 
-const SLOT = { type: 'integer', minimum: 0, maximum: SLOTS - 1 };
+const SLOT_SCHEMA = { type: 'integer', minimum: 0, maximum: SLOTS - 1 };
 const checkNodeStats = messageCheck(
-  objectOf({ applied: COUNT, slots: TEXT, bytes: listOf(tupleOf(SLOT, COUNT)) }),
+  objectOf({ applied: COUNT, slots: TEXT, bytes: listOf(tupleOf(SLOT_SCHEMA, COUNT)) }),
 );
 
 /** The part of a replica that is reported. */

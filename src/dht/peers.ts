@@ -1,4 +1,4 @@
-/** Requests to other nodes of the cluster. */
+/** Requests to other nodes of the cluster, and their streamed answers: signatures, checksums, the clocks of the nodes, and a handshake. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { crc32 } from 'node:zlib';
@@ -13,11 +13,6 @@ import { type Check, messageCheck, objectOf } from '../utils/json-schema.js';
 import { parseJsonOr } from '../utils/json-text.js';
 import { badSignature, clockOffsetWarning, clockSkew, peerFailed, peerRefused } from './errors.js';
 
-/**
- * Authentication of messages between nodes: an HMAC-SHA256 with the shared secret over the method, the path, the time and the body.
- * The secret itself is never sent.
- */
-
 /** Maximum difference of two clocks. An eavesdropper can replay a message for as long. */
 const MAX_CLOCK_SKEW_MS = 60_000;
 
@@ -27,7 +22,10 @@ interface SignedMessage {
   body: Uint8Array;
 }
 
-/** The value of the `authorization` header. */
+/**
+ * The value of the `authorization` header: an HMAC-SHA256 with the shared secret over the method, the path, the time and the body. The
+ * secret itself is never sent.
+ */
 export function sign(secret: string, message: SignedMessage, now = Date.now()): string {
   return `Tilewright ${now}:${digestOf(secret, message, now)}`;
 }
@@ -54,8 +52,6 @@ function digestOf(secret: string, { method, path, body }: SignedMessage, time: n
   return createHmac('sha256', secret).update(`${method}\n${path}\n${time}\n${content}`).digest('hex');
 }
 
-/** Estimates how far the clocks of other nodes differ from the clock of this node, from the times in their answers. */
-
 /** The header of an answer with the time of the answering node, ms since 1970. */
 export const TIME_HEADER = 'tilewright-time';
 /** The error of an estimate is at most half of the round trip, so longer ones are ignored. */
@@ -63,6 +59,7 @@ const MAX_ROUND_TRIP_MS = 2000;
 const WARNING_OFFSET_MS = MAX_CLOCK_SKEW_MS / 4;
 const WARNING_INTERVAL_MS = 10 * 60_000;
 
+/** Estimates how far the clocks of other nodes differ from the clock of this node, from the times in their answers. */
 class ClockOffsets {
   /** By node id; positive if the other clock is ahead. */
   readonly seconds = new Map<string, number>();
@@ -241,9 +238,7 @@ function parseProblem(status: number, bytes: Buffer): TilewrightError | undefine
   }
 }
 
-/** Streamed answers of other nodes: JSON lines, each with its checksum. */
-
-/** The media type of a streamed answer. */
+/** The media type of a streamed answer: JSON lines, each with its checksum. */
 export const NDJSON_TYPE = 'application/x-ndjson';
 
 interface StreamRequest {
@@ -316,10 +311,8 @@ function responseOf(sent: ClientRequest): Promise<IncomingMessage> {
   });
 }
 
-/** A handshake with the running nodes of a cluster. */
-
 export const HANDSHAKE_PATH = '/cluster/internal/greeting';
-const TIMEOUT_MS = 1000;
+const HANDSHAKE_TIMEOUT_MS = 1000;
 const checkHandshake = messageCheck(objectOf({}));
 
 /**
@@ -330,7 +323,7 @@ export async function handshake(peers: PeerClient, others: readonly Peer[]): Pro
   await Promise.all(
     others.map(async (peer) => {
       try {
-        await peers.call(peer, HANDSHAKE_PATH, {}, TIMEOUT_MS, checkHandshake);
+        await peers.call(peer, HANDSHAKE_PATH, {}, HANDSHAKE_TIMEOUT_MS, checkHandshake);
       } catch (error) {
         const { cause } = error as Error;
         if (!(cause instanceof TilewrightError) || cause.status !== 401) return;

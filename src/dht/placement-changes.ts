@@ -1,6 +1,7 @@
 /**
- * Changes of the placement. Each function returns the next placement, which moves as few slots as the change needs, or the same object
- * if nothing changes. `bytes` has the measured size of each slot; slots without a size are counted instead.
+ * Changes of the placement, and the difference between two placements. Each change returns the next placement, which moves as few slots as
+ * the change needs, or the same object if nothing changes. `bytes` has the measured size of each slot; slots without a size are counted
+ * instead.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { lastNode, unknownNode } from './errors.js';
@@ -172,8 +173,6 @@ function withDraining(nodes: readonly PlacementNode[], id: string): PlacementNod
   return withNode(nodes, { ...node, draining: true });
 }
 
-/** The difference between two placements, in slots and bytes. */
-
 interface Amount {
   slots: number;
   bytes: number;
@@ -191,6 +190,7 @@ interface NodeDiff {
   gives: Amount;
 }
 
+/** The difference between two placements, in slots and bytes. */
 export interface PlacementDiff {
   /** Sorted by node id. */
   nodes: NodeDiff[];

@@ -1,4 +1,4 @@
-/** The shared placement, as this node knows and changes it. */
+/** The shared placement, as this node knows and changes it, and its encoding as text. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -25,9 +25,7 @@ import {
 import type { BytesBySlot } from './placement-changes.js';
 import { SLOTS } from './slots.js';
 
-/** Encodes the placement as text. */
-
-const FORMAT = 1;
+const PLACEMENT_FORMAT = 1;
 
 /**
  * Owners are 16 bits each, little endian, slot after slot: 13 bits for the index of the node in `nodes`, 2 for the state, 1 for the last
@@ -38,11 +36,11 @@ const MAX_NODES = 2 ** 13;
 const LAST_OWNER_BIT = 2 ** 15;
 const NO_OWNERS = 2 ** 16 - 1;
 /** Far more than any cluster needs. The limit keeps a small document from exhausting the memory. */
-const MAX_BYTES = 64 * SLOTS;
+const MAX_SLOT_BYTES = 64 * SLOTS;
 
 /** JSON, about 40 KB for 50 nodes and two owners. Throws TW_DHT_BAD_PLACEMENT if the invariants are violated. */
 export function encodePlacement(placement: Placement): string {
-  validate(placement);
+  requireValid(placement);
   const { slots, nodes, ...rest } = placement;
   const indexOf = new Map(nodes.map(({ id }, index) => [id, index]));
   const words = slots.flatMap((owners) =>
@@ -59,13 +57,19 @@ export function encodePlacement(placement: Placement): string {
   words.forEach((word, i) => {
     bytes.writeUInt16LE(word, 2 * i);
   });
-  return JSON.stringify({ format: FORMAT, ...rest, nodes, slots: deflateRawSync(bytes).toString('base64') });
+  return JSON.stringify({
+    format: PLACEMENT_FORMAT,
+    ...rest,
+    nodes,
+    slots: deflateRawSync(bytes).toString('base64'),
+  });
 }
 
 /** Parses a placement. Throws TW_DHT_BAD_PLACEMENT with the violated rule. */
 export function decodePlacement(text: string): Placement {
   const { format, version, prefixLengths, owners, nodes, slots } = parseObject(text);
-  if (format !== FORMAT) throw badPlacement(`its format is ${format} instead of ${FORMAT}`);
+  if (format !== PLACEMENT_FORMAT)
+    throw badPlacement(`its format is ${format} instead of ${PLACEMENT_FORMAT}`);
   if (!Array.isArray(nodes) || typeof slots !== 'string') throw badPlacement('nodes or slots are missing');
   const placement = {
     version: version as number,
@@ -74,7 +78,7 @@ export function decodePlacement(text: string): Placement {
     nodes: nodes as PlacementNode[],
     slots: unpackSlots(slots, nodes as PlacementNode[]),
   };
-  validate(placement);
+  requireValid(placement);
   return placement;
 }
 
@@ -116,14 +120,14 @@ function unpackSlots(base64: string, nodes: readonly PlacementNode[]): Owner[][]
 
 function inflatePayload(base64: string): Buffer {
   try {
-    return inflateRawSync(Buffer.from(base64, 'base64'), { maxOutputLength: MAX_BYTES });
+    return inflateRawSync(Buffer.from(base64, 'base64'), { maxOutputLength: MAX_SLOT_BYTES });
   } catch (error) {
     throw badPlacement.because(error, `its slots are damaged (${messageOf(error)})`);
   }
 }
 
 /** Throws TW_DHT_BAD_PLACEMENT if an invariant of `Placement` is violated. */
-function validate({ version, prefixLengths, owners, nodes, slots }: Placement): void {
+function requireValid({ version, prefixLengths, owners, nodes, slots }: Placement): void {
   if (!isCount(version, 0)) throw badPlacement(`its version is ${version}`);
   if (!isCount(owners, 1)) throw badPlacement(`its number of owners is ${owners}`);
   for (const { name, maxPrecision } of grids) {

@@ -1,4 +1,4 @@
-/** Rebuilds the keys of a cluster in etcd from the tile store of the cluster. */
+/** The identity of a cluster and the restores of its etcd: rebuilds the keys in etcd from the tile store of the cluster. */
 import { randomUUID } from 'node:crypto';
 import { toArray } from '../async/index.js';
 import {
@@ -46,16 +46,15 @@ import {
 import { requireNoHeartbeats } from './membership.js';
 import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from './slots.js';
 
-/**
- * Restores of etcd: the one that wrote the keys in a coordination store, and the last one of a tile store, `restorations/<number>-<id>`.
- * They differ if another coordination store has taken over the tile store since.
- */
-
 const EPOCH_KEY = 'restored';
-const FOLDER = 'restorations/';
+const RESTORATIONS_FOLDER = 'restorations/';
 /** Digits of the number in a name, so that names sort by it. */
 const EPOCH_DIGITS = 8;
 
+/**
+ * A restore of etcd in the tile store: `restorations/<number>-<id>`. The last one is not the one that wrote the keys of a coordination
+ * store if another coordination store has taken over the tile store since.
+ */
 interface RestoreRecord {
   id: string;
   /** A description of the restored coordination store. */
@@ -84,7 +83,7 @@ export async function epochNumber(
   objects: ObjectStore,
 ): Promise<number> {
   if (!restored) return 0;
-  return restored.epoch ?? numberOf(await newestName(objects));
+  return restored.epoch ?? epochOfName(await newestRestoreName(objects));
 }
 
 /** The operation that records which restore wrote the keys. */
@@ -93,7 +92,7 @@ export const epochPut = ({ id, epoch }: Required<EpochDocument>) =>
 
 /** The last restore from a tile store; undefined if there was none. */
 async function latestRestore(objects: ObjectStore): Promise<RestoreRecord | undefined> {
-  const name = await newestName(objects);
+  const name = await newestRestoreName(objects);
   return name === undefined ? undefined : (JSON.parse((await objects.get(name)).toString()) as RestoreRecord);
 }
 
@@ -102,19 +101,23 @@ export async function startEpoch(
   objects: ObjectStore,
   coordination: string | undefined,
 ): Promise<Required<EpochDocument>> {
-  const last = numberOf(await newestName(objects));
+  const last = epochOfName(await newestRestoreName(objects));
   const id = randomUUID();
-  const name = `${FOLDER}${`${last + 1}`.padStart(EPOCH_DIGITS, '0')}-${id}`;
+  const name = `${RESTORATIONS_FOLDER}${`${last + 1}`.padStart(EPOCH_DIGITS, '0')}-${id}`;
   await objects.put(name, Buffer.from(JSON.stringify({ id, coordination })));
   return { id, epoch: last + 1 };
 }
 
-const numberOf = (name: string | undefined) =>
-  Number(name?.slice(FOLDER.length, FOLDER.length + EPOCH_DIGITS) ?? 0);
+const epochOfName = (name: string | undefined) =>
+  Number(name?.slice(RESTORATIONS_FOLDER.length, RESTORATIONS_FOLDER.length + EPOCH_DIGITS) ?? 0);
 
-async function newestName(objects: ObjectStore): Promise<string | undefined> {
-  return (await toArray(objects.list(FOLDER))).at(-1)?.name;
+async function newestRestoreName(objects: ObjectStore): Promise<string | undefined> {
+  return (await toArray(objects.list(RESTORATIONS_FOLDER))).at(-1)?.name;
 }
+
+/** The format of the values in the coordination store and of the objects in the tile store. */
+const CLUSTER_FORMAT = 1;
+const IDENTITY_OBJECT = 'cluster.json';
 
 /**
  * The identity of a tile store: the cluster that it belongs to, and the coordination store of its nodes.
@@ -123,11 +126,6 @@ async function newestName(objects: ObjectStore): Promise<string | undefined> {
  * `cluster.json`, which never changes. Only a restore moves the cluster to another coordination store, and it records that in the tile
  * store. Nodes with any other coordination store are refused, because both would number commits and overwrite the commits of each other.
  */
-
-/** The format of the values in the coordination store and of the objects in the tile store. */
-const FORMAT = 1;
-const IDENTITY_OBJECT = 'cluster.json';
-
 interface ClusterIdentity {
   id: string;
   prefixLengths: PrefixLengths;
@@ -152,7 +150,7 @@ export async function openClusterIdentity(
     return known;
   }
   if (!(await readCluster(coordination))) await requireUnused(objects);
-  const proposed = { id: randomUUID(), format: FORMAT, prefixLengths: DEFAULT_PREFIX_LENGTHS };
+  const proposed = { id: randomUUID(), format: CLUSTER_FORMAT, prefixLengths: DEFAULT_PREFIX_LENGTHS };
   const { id, prefixLengths } = await createClusterIfAbsent(coordination, proposed);
   const { head } = await log.readSince(0, 1);
   if (head > 0)
@@ -179,7 +177,7 @@ async function requireCoordination(
   const isAbandoned = newest !== undefined && (await readEpoch(coordination))?.id !== newest.id;
   if (known?.id !== id || isAbandoned)
     throw otherCoordination(objects.url, id, newest?.coordination ?? first, known?.id);
-  requireSameCluster(known, { id, format: FORMAT, prefixLengths });
+  requireSameCluster(known, { id, format: CLUSTER_FORMAT, prefixLengths });
 }
 
 /** Folders of the tile store from which garbage collection removes everything that no commit refers to. */
@@ -236,12 +234,12 @@ interface ClusterDocument {
 }
 
 const CLUSTER_KEY = 'cluster';
-const FIELDS: (keyof ClusterDocument)[] = ['id', 'format', 'prefixLengths'];
+const CLUSTER_FIELDS: (keyof ClusterDocument)[] = ['id', 'format', 'prefixLengths'];
 
 /** The cluster of a coordination store; undefined if it has none. */
 export async function readCluster(store: CoordinationStore): Promise<ClusterDocument | undefined> {
   const kv = await readKey(store, CLUSTER_KEY);
-  return kv && parseJsonValue<ClusterDocument>(kv, FIELDS);
+  return kv && parseJsonValue<ClusterDocument>(kv, CLUSTER_FIELDS);
 }
 
 /** Throws TW_DHT_OTHER_CLUSTER if the properties of a cluster are not the wanted ones. */
@@ -257,7 +255,7 @@ export async function createClusterIfAbsent(
 ): Promise<ClusterDocument> {
   const value = JSON.stringify(proposed);
   const { current } = await compareAndSet(store, { key: CLUSTER_KEY, value, revision: 0 });
-  return parseJsonValue<ClusterDocument>(current!, FIELDS);
+  return parseJsonValue<ClusterDocument>(current!, CLUSTER_FIELDS);
 }
 
 function describeCluster({ id, format, prefixLengths }: ClusterDocument): string {
@@ -271,7 +269,7 @@ const MEMBER_KEYS = prefixRange('members/');
 /** The range of all keys of a cluster, which begin with letters. */
 const ALL_KEYS = { key: ' ', end: '~' };
 /** Operations in one transaction; etcd accepts 128. */
-const BATCH = 100;
+const MAX_OPERATIONS = 100;
 
 export interface RestoreReport {
   cluster: string;
@@ -341,11 +339,11 @@ export async function restoreCoordination(
       }),
     ),
   ];
-  for (let at = 0; at < puts.length; at += BATCH)
-    await coordination.transact({ success: puts.slice(at, at + BATCH) });
+  for (let at = 0; at < puts.length; at += MAX_OPERATIONS)
+    await coordination.transact({ success: puts.slice(at, at + MAX_OPERATIONS) });
   const restored = await startEpoch(objects, coordinationLabel);
   const { id, prefixLengths } = identity;
-  const document: ClusterDocument = { id, format: FORMAT, prefixLengths };
+  const document: ClusterDocument = { id, format: CLUSTER_FORMAT, prefixLengths };
   // A node that started before this found no cluster.
   const { succeeded } = await coordination.transact({
     compare: [{ key: CLUSTER_KEY, modRevision: 0 }],

@@ -19,10 +19,7 @@ import type { Cluster } from './cluster.js';
 import { badQuery, commitNotInLog, peerUnknown, replicaBehind, slotNotHeld, unknownQuery } from './errors.js';
 import type { PeerClient } from './peers.js';
 import type { Owner, OwnerState, Placement } from './placement.js';
-import { ALL_SLOTS, candidateSlots } from './rebalancer.js';
-import { SlotSet, slotTest } from './slots.js';
-
-/** Decides which node is asked for which slots. */
+import { ALL_SLOTS, candidateSlots, SlotSet, slotTest } from './slots.js';
 
 /** The slots that one node is asked for. */
 interface NodeSlots {
@@ -309,8 +306,6 @@ export class ScatterGather implements OwnerQueries {
   }
 }
 
-/** Queries about tiles for the nodes that hold them: a single node asks itself, a cluster node asks the owners of the slots. */
-
 /** The cells and ids that a query is limited to; without them, all tiles. */
 export type QueryBounds = Pick<Selection, 'ranges' | 'ids'>;
 
@@ -358,6 +353,7 @@ export interface QueryKind {
   timeoutMs?: number;
 }
 
+/** Queries about tiles for the nodes that hold them: a single node asks itself, a cluster node asks the owners of the slots. */
 export interface OwnerQueries {
   /** Increases with every change of the data: answers at the same number are still valid. */
   readonly changes: number;

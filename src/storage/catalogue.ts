@@ -1,4 +1,4 @@
-/** The catalogue: typed tables of small records over LevelDB. */
+/** The catalogue: typed tables of small records over LevelDB, and the only writer of it. */
 import { crc32 } from 'node:zlib';
 import { Level } from 'level';
 import { SerialQueue } from '../async/index.js';
@@ -20,11 +20,10 @@ import type {
 import { type TileSchema, TileSchemas } from './tile-schema.js';
 
 /**
- * A record on disk: the CRC-32 of its key and its JSON (4 bytes, big endian), then the JSON as UTF-8. LevelDB returns
- * flipped bytes without an error, so each record has its own checksum. It includes the key, because a flipped byte in a
- * key would put an intact record in the place of another.
+ * Encodes a record for the disk: the CRC-32 of its key and its JSON (4 bytes, big endian), then the JSON as UTF-8. LevelDB returns flipped
+ * bytes without an error, so each record has its own checksum. It includes the key, because a flipped byte in a key would put an intact
+ * record in the place of another.
  */
-
 export function encodeRecord(key: string, record: unknown): Buffer {
   const json = JSON.stringify(record);
   const bytes = Buffer.allocUnsafe(4 + Buffer.byteLength(json));
@@ -40,8 +39,6 @@ export function decodeRecord(where: string, key: string, bytes: Buffer): unknown
     throw storageCorrupt(`record ${JSON.stringify(key)}`, `table ${where} of the catalogue`);
   return JSON.parse(json.toString('utf8'));
 }
-
-/** Typed tables of records in LevelDB. */
 
 /** One put or delete for `Catalogue.write`. */
 export type CatalogueChange = LevelChange<Buffer>;
@@ -174,8 +171,6 @@ export class Table<T> {
     return onDisk(this.db.location, work);
   }
 }
-
-/** Batched writes to LevelDB. */
 
 /** One put or delete. */
 type LevelChange<V> = { type: 'put'; key: string; value: V } | { type: 'del'; key: string };

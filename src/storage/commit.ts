@@ -71,9 +71,10 @@ function textureCollectionOf({ table, key }: RecordEdit): string | undefined {
   return table === 'textures' ? key.slice(0, key.indexOf('/')) : undefined;
 }
 
-/** Tile records that the latest commits of a replica have removed or replaced. */
-
-/** Invariant: `commits` has, in ascending order, all commits after `oldest` that removed or replaced a tile. */
+/**
+ * Tile records that the latest commits of a replica have removed or replaced. Invariant: `commits` has, in ascending order, all commits
+ * after `oldest` that removed or replaced a tile.
+ */
 class UndoRecords {
   private commits: { seq: number; tiles: Map<string, TileRecord> }[] = [];
   private oldest = 0;
@@ -100,13 +101,11 @@ class UndoRecords {
   }
 }
 
-/** Applies commits to the catalogue and the column index. Nothing else changes tiles. */
-
 /**
- * Invariants: the index has exactly the intact records of the table `tiles`. It changes after the batch is written, so a search never
- * sees anything that a power cut could undo for good, and in one turn of the event loop, so a search never sees half of a commit.
- * `undoRecords` has the records that were removed by the commits that the index can undo. Work that reads before it writes
- * runs serially (`serialize`).
+ * Applies commits to the catalogue and the column index. Nothing else changes tiles. Invariants: the index has exactly the intact records
+ * of the table `tiles`. It changes after the batch is written, so a search never sees anything that a power cut could undo for good, and in
+ * one turn of the event loop, so a search never sees half of a commit. `undoRecords` has the records that were removed by the commits that
+ * the index can undo. Work that reads before it writes runs serially (`serialize`).
  */
 export class CommitApplier {
   readonly undoRecords = new UndoRecords();

@@ -19,8 +19,8 @@ import {
 import { fsyncPath, makeFolderDurably, removeVersions, writeFileDurably } from './files.js';
 
 /** Programs that know only other formats refuse the folder. Records of format 1, which contain their schema, can still be read. */
-const FORMAT = 2;
-const READABLE_FORMATS: unknown[] = [1, FORMAT];
+const FOLDER_FORMAT = 2;
+const READABLE_FORMATS: unknown[] = [1, FOLDER_FORMAT];
 
 /** `node.json`: created once and never changed, except for its format. */
 interface NodeIdentity {
@@ -175,12 +175,12 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
 /** The folder's identity in the current format, written before anything that an older version would misread. */
 async function currentIdentity(dir: string): Promise<NodeIdentity> {
   const existing = await readIdentity(dir);
-  if (existing?.format === FORMAT) return existing;
+  if (existing?.format === FOLDER_FORMAT) return existing;
   const { id, created } = existing ?? {
     id: randomBytes(8).toString('hex'),
     created: new Date().toISOString(),
   };
-  const node: NodeIdentity = { id, format: FORMAT, created };
+  const node: NodeIdentity = { id, format: FOLDER_FORMAT, created };
   await writeFileDurably(join(dir, 'node.json'), `${JSON.stringify(node, null, 2)}\n`);
   return node;
 }
@@ -192,13 +192,12 @@ function writeLock(dir: string, info: LockInfo): Promise<void> {
 /** The text of a file; undefined if it does not exist. */
 const readText = (file: string) => orIfMissing(readFile(file, 'utf8'), undefined);
 
-/** Removes version folders that no record names: those of interrupted writes, and replaced versions. */
-
-const BATCH_RECORDS = 500;
+const GC_BATCH_RECORDS = 500;
 
 /**
- * Invariant: a version folder is removed only while `pending` (at open, when nothing is being written) or `superseded`
- * names it, and its record is removed after its files, so the next run completes an interrupted one.
+ * Removes version folders that no record names: those of interrupted writes, and replaced versions. Invariant: a version folder is removed
+ * only while `pending` (at open, when nothing is being written) or `superseded` names it, and its record is removed after its files, so the
+ * next run completes an interrupted one.
  */
 export class VersionGc {
   lastError: unknown;
@@ -263,7 +262,7 @@ export class VersionGc {
       if (!record) continue;
       if (record.since > until) othersRemain = true;
       else due.push(key);
-      if (due.length === BATCH_RECORDS) await remove();
+      if (due.length === GC_BATCH_RECORDS) await remove();
     }
     await remove();
     return othersRemain;

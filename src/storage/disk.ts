@@ -69,17 +69,18 @@ export async function orIfMissing<T, F>(call: Promise<T>, fallback: F): Promise<
   }
 }
 
-/** Refuses writes before the disk is full, so that the catalogue always has room to record what has happened. */
-
 /** Default reserve: this fraction of the disk, and at most this many bytes. */
 const RESERVE_FRACTION = 0.02;
 const MAX_RESERVE_BYTES = 2e9;
 /** Extra fraction of the reserve that an eviction frees, so that not every file causes one. */
-const EXTRA_FRACTION = 0.1;
+const EVICTION_SLACK = 0.1;
 /** The free space is read at most this often: one second of writing is far less than the reserve. */
 const REFRESH_INTERVAL_MS = 1000;
 
-/** Invariant: `free` is the free space at `refreshedAt`, less the bytes that callers have announced since. */
+/**
+ * Refuses writes before the disk is full, so that the catalogue always has room to record what has happened. Invariant: `free` is the free
+ * space at `refreshedAt`, less the bytes that callers have announced since.
+ */
 export class DiskReserve {
   /** Frees up to this many bytes. Set by the cache, which shrinks before a write is refused. */
   evict: ((bytes: number) => Promise<void>) | undefined;
@@ -119,7 +120,7 @@ export class DiskReserve {
     const kept = this.bytes ?? 0;
     const lacking = kept + bytes - this.free;
     if (lacking > 0 && this.evict) {
-      await this.evict(lacking + EXTRA_FRACTION * kept);
+      await this.evict(lacking + EVICTION_SLACK * kept);
       await this.refresh();
     }
     if (this.free - bytes < kept) throw diskLow(this.dir, Math.max(0, this.free), kept + bytes);

@@ -1,3 +1,5 @@
+/** Errors of the data folder and of the tile store. */
+
 import { defineError, excerpt } from '../errors.js';
 
 export const storageCorrupt = defineError(

@@ -1,4 +1,4 @@
-/** Ids, names and paths of files. Names from requests are checked here before they become part of a path. */
+/** Ids, names and paths of files, and texts that contain paths. Names from requests are checked here before they become part of a path. */
 import { randomInt } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { type GridName, gridByName } from '../grid/index.js';
@@ -109,12 +109,10 @@ export function firstVersionAt(time: number): string {
 }
 
 /**
- * Paths of the versions of tiles and models, relative to the data folder:
- * `tiles/<grid>/<first 3>/<geocode>/<tile id>/<version>/<group>.tif` and
- * `models/<model>/<collection>/<grid>/<geocode>/<version>/<file>`.
- * Each name is checked before it becomes part of a path: TW_STORAGE_BAD_NAME.
+ * The properties that name the folder of a version, relative to the data folder: `tiles/<grid>/<first 3>/<geocode>/<tile id>/<version>` for
+ * a tile, `models/<model>/<collection>/<grid>/<geocode>/<version>` for a model. Each name is checked before it becomes part of a path:
+ * TW_STORAGE_BAD_NAME.
  */
-
 export type TileVersion = Pick<TileRecord, 'id' | 'grid' | 'geocode' | 'version'>;
 export type ModelVersion = Pick<ModelVersionRecord, 'model' | 'collection' | 'grid' | 'geocode' | 'version'>;
 
@@ -150,8 +148,6 @@ export function filesOf(record: TileRecord | ModelVersionRecord): (Checksum & { 
     ? record.groups.map(({ name, bytes, crc32 }) => ({ path: tileFile(record, name), bytes, crc32 }))
     : record.files.map(({ name, bytes, crc32 }) => ({ path: modelFile(record, name), bytes, crc32 }));
 }
-
-/** Removes the path of the data folder from texts that users of a server see. */
 
 /** Entries of a data folder that tilewright creates. The folder may be one of the user's, with other entries. */
 const OWN_ENTRIES = 'catalogue|columns|tiles|models|results|scratch|lock|node\\.json';

@@ -91,8 +91,7 @@ export async function writeFileDurably(
   await fsyncPath(folder);
 }
 
-/** Bytes of files in chunks, and their checksums. */
-
+/** Bytes of a file, or on their way to one, in chunks. */
 export type Chunks = AsyncGenerator<Uint8Array, void>;
 
 export interface Checksum {
@@ -146,16 +145,14 @@ export async function isIntact(path: string, expected: Checksum): Promise<boolea
 }
 
 /**
- * Immutable version folders with the files of a tile or a model. A version is written in `<version>.tmp` and published by
- * one rename, so a folder without `.tmp` is complete. Paths are relative to the data folder, with `/`, five names below
- * `tiles` or `models`.
+ * Number of folders between `tiles` or `models` and the files of a version, including the version folder. Versions are immutable: one is
+ * written in `<version>.tmp` and published by one rename, so a folder without `.tmp` is complete. Paths are relative to the data folder,
+ * with `/`.
  */
-
-/** Number of folders between `tiles` or `models` and the files of a version, including the version folder. */
 export const VERSION_DEPTH = 5;
 
 const VERSION_PATH = /^(tiles|models)(\/[A-Za-z0-9][A-Za-z0-9._+-]*){5}$/;
-const CONCURRENCY = 16;
+const CONCURRENT_FOLDERS = 16;
 
 export function stagingPath(path: string): string {
   return `${path}.tmp`;
@@ -174,7 +171,9 @@ export async function stageVersion(dir: string, path: string): Promise<string> {
  */
 export async function publishVersions(dir: string, paths: string[], sync = true): Promise<void> {
   await onDisk(dir, async () => {
-    await mapConcurrent(paths, CONCURRENCY, (path) => rename(join(dir, stagingPath(path)), join(dir, path)));
+    await mapConcurrent(paths, CONCURRENT_FOLDERS, (path) =>
+      rename(join(dir, stagingPath(path)), join(dir, path)),
+    );
     if (!sync) return;
     const folders = new Set<string>();
     for (const path of paths)
@@ -188,7 +187,7 @@ export async function publishVersions(dir: string, paths: string[], sync = true)
 export async function removeVersions(dir: string, paths: string[]): Promise<void> {
   await onDisk(dir, async () => {
     const shrunk = new Set<string>();
-    await mapConcurrent(paths, CONCURRENCY, async (path) => {
+    await mapConcurrent(paths, CONCURRENT_FOLDERS, async (path) => {
       if (!VERSION_PATH.test(path)) throw storageBadName('path of a version', path);
       for (const name of [path, stagingPath(path)])
         await rm(join(dir, name), { recursive: true, force: true });

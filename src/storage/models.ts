@@ -12,8 +12,6 @@ import { checkedName, type ModelVersion, modelFile, modelFolder, modelId } from 
 import type { ModelFile, ModelRecord, ModelVersionRecord, TrainedVersion } from './records.js';
 import { type LockManager, StagedVersions, withLock } from './write-lock.js';
 
-/** Reads the files of a model. A damaged file is an error. */
-
 /** One file of a version of a model: its path and its record. */
 export interface ModelFileLocation {
   path: string;
@@ -34,8 +32,6 @@ export async function readModelFile({ path, file, model }: ModelFileLocation): P
   if (crc32(bytes) !== file.crc32) throw damaged('its checksum is not that of what was written');
   return bytes;
 }
-
-/** The versions in the record of a model. */
 
 /** Number of newest versions of a model that are kept, besides the best ones. */
 const KEPT_VERSIONS = 5;

@@ -1,4 +1,4 @@
-/** Types of the catalogue's records. Plain JSON; times are milliseconds since 1970-01-01T00:00:00Z. */
+/** Types of the catalogue's records, and the deliveries of a scene. Plain JSON; times are milliseconds since 1970-01-01T00:00:00Z. */
 import type { Bbox, GridName, PixelSizes } from '../grid/index.js';
 import type { DataType, SpectralTags } from '../raster/index.js';
 
@@ -279,9 +279,10 @@ export interface ModelRecord extends ModelVersionRecord {
   former?: TrainedVersion[];
 }
 
-/** The deliveries of a scene: its tiles can have different versions if its regions were ingested one after another. */
-
-/** Returns the deliveries that have tiles, the latest one first. Each cell of the scene is in one of them. */
+/**
+ * Returns the deliveries that have tiles, the latest one first. Tiles of a scene have different versions if its regions were ingested one
+ * after another; each cell of the scene is in one delivery.
+ */
 function sceneDeliveries({ version, fingerprint, geocodes, earlier = [] }: SceneRecord): SceneDelivery[] {
   if (earlier.length === 0) return [{ version, fingerprint, geocodes }];
   const kept = new Set(earlier.flatMap((delivery) => delivery.geocodes));

@@ -1,4 +1,7 @@
-/** Writes one scene: its tiles are on disk as they arrive, and all of them become visible together. */
+/**
+ * Writes one scene: its tiles are on disk as they arrive, and all of them become visible together. Finds the complete tiles of a committed
+ * scene, which the same delivery skips.
+ */
 
 import { join } from 'node:path';
 import { mapConcurrent } from '../async/index.js';
@@ -245,9 +248,7 @@ function withKept(scene: SceneRecord, earlier: SceneDelivery[]): SceneRecord {
   return { ...scene, geocodes, ...(earlier.length > 0 && { earlier }) };
 }
 
-/** Checks which tiles of a committed scene are complete, before the same delivery skips them. */
-
-const CONCURRENCY = 16;
+const CONCURRENT_CHECKS = 16;
 
 /** Returns the cells whose tile has an intact record, and every file the bytes that were written. */
 export async function intactCellsOnDisk(
@@ -274,7 +275,7 @@ export async function intactCellsInStore(
   { tiles: table }: Catalogue,
   tiles: TileVersion[],
 ): Promise<string[]> {
-  const areStored = await mapConcurrent(tiles, CONCURRENCY, async ({ id, version }) => {
+  const areStored = await mapConcurrent(tiles, CONCURRENT_CHECKS, async ({ id, version }) => {
     const tile = await table.get(id);
     if (tile?.version !== version) return true;
     for (const { path, bytes } of filesOf(tile))

@@ -111,7 +111,6 @@ async function removeOld(
 }
 
 /** Folders below `<data>/results` with the files that jobs return. `src/jobs/records.ts` says how long they are kept. */
-
 export class Results {
   private readonly root: string;
 

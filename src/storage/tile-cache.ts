@@ -14,14 +14,12 @@ import { type TileVersion, tileFolder } from './file-names.js';
 import type { ObjectStore } from './object-store/object-store.js';
 import type { GroupRecord, TileRecord } from './records.js';
 
-/** Fetches the files of a node's own tiles before readers need them. */
-
 /** Maximum number of concurrent fetches. */
-const CONCURRENCY = 2;
+const CONCURRENT_FETCHES = 2;
 /** Maximum rate: readers and ingest come first. */
-const BYTES_PER_S = 50e6;
+const PREFETCHED_BYTES_PER_S = 50e6;
 /** Maximum rate while this node writes. It is above 0, so that prefetching progresses even if the writes never end. */
-const BYTES_PER_S_WHILE_WRITING = 2e6;
+const PREFETCHED_BYTES_PER_S_WHILE_WRITING = 2e6;
 const PAGE_TILES = 64;
 /** Maximum length of the queue of new tiles. If more arrive, all tiles are scanned again. */
 const MAX_NEW_TILES = 10_000;
@@ -46,9 +44,9 @@ interface PrefetcherOptions {
 }
 
 /**
- * Fetches new tiles first, in descending order; then all tiles, newest first, as long as nothing has to be evicted for them. It
- * pauses while readers wait for files, and is slow while the node writes. It keeps no state besides the cached files, so it can be
- * stopped and restarted at any time.
+ * Fetches the files of a node's own tiles before readers need them. Fetches new tiles first, in descending order; then all tiles, newest
+ * first, as long as nothing has to be evicted for them. It pauses while readers wait for files, and is slow while the node writes. It keeps
+ * no state besides the cached files, so it can be stopped and restarted at any time.
  */
 class Prefetcher {
   private newTiles: TileRecord[] = [];
@@ -116,7 +114,7 @@ class Prefetcher {
       (tile) => storage.index.has(tile.id) && files.missing(tile, tile.groups).length > 0,
     );
     let hasRoom = true;
-    await mapConcurrent(incomplete, CONCURRENCY, async (tile) => {
+    await mapConcurrent(incomplete, CONCURRENT_FETCHES, async (tile) => {
       const bytes = totalBytes(files.missing(tile, tile.groups));
       if (!mayReplace && !cache.hasRoom(bytes)) hasRoom = false;
       if (!hasRoom) return;
@@ -145,7 +143,7 @@ class Prefetcher {
   /** Bytes fetched in excess of the rate. */
   private currentDebtBytes(): number {
     const now = performance.now();
-    const rate = this.options.isWriting() ? BYTES_PER_S_WHILE_WRITING : BYTES_PER_S;
+    const rate = this.options.isWriting() ? PREFETCHED_BYTES_PER_S_WHILE_WRITING : PREFETCHED_BYTES_PER_S;
     this.tokenDebtBytes = Math.max(0, this.tokenDebtBytes - ((now - this.debtUpdatedAt) / 1000) * rate);
     this.debtUpdatedAt = now;
     return this.tokenDebtBytes;
@@ -203,8 +201,7 @@ export class TileCache {
   }
 }
 
-/** Keeps the files of tiles on this node while they are read. */
-
+/** Files of tiles that stay on this node while they are read. */
 export interface PinnedTile {
   /** Bytes that had to be fetched from the object store. */
   fetched: number;

@@ -1,7 +1,7 @@
 /**
- * The form of tile records on disk. Most of a record would be the same in every tile of a product: names, types and
- * scales of its groups and bands. This part is the tile's schema. It is stored once, under a digest of its JSON; a tile's record
- * has this digest and the values that differ from tile to tile.
+ * The form of tile records on disk. Most of a record would be the same in every tile of a product: names, types and scales of its groups
+ * and bands. This part is the tile's schema. It is stored once, under a digest of its JSON; a tile's record has this digest and the values
+ * that differ from tile to tile. Also the wavelengths that a tile covers.
  */
 
 import { createHash } from 'node:crypto';
@@ -10,7 +10,6 @@ import { storageCorrupt } from './errors.js';
 import type { BandRecord, GroupRecord, TileRecord } from './records.js';
 
 /** The wavelengths that a tile covers, as in the STAC extension hsi 1.0.0. */
-
 interface WavelengthRange {
   /** The shortest and the longest centre of the good bands, micrometres. */
   min: number;

@@ -14,8 +14,6 @@ import type { ObjectStore } from './object-store/object-store.js';
 import { type ModelVersionRecord, type SceneRecord, type TileRecord, tileVersions } from './records.js';
 import type { Storage } from './storage.js';
 
-/** Compares objects of an object store, and local copies of them, with their records. */
-
 /** A fault that `verify` reports. */
 interface Problem {
   /**
@@ -39,12 +37,13 @@ interface ExpectedFile {
   isCurrent(): Promise<boolean>;
 }
 
-const CONCURRENCY = 8;
+const CONCURRENT_OBJECTS = 8;
 const RETRY_INTERVAL_MS = 5000;
 
 /**
- * A missing object is looked up again for `missingTimeoutMs` before it is reported: its record may have been replaced, or a replicated
- * store may lag. A damaged local copy is removed, so that it is fetched again.
+ * Compares objects of an object store, and local copies of them, with their records. A missing object is looked up again for
+ * `missingTimeoutMs` before it is reported: its record may have been replaced, or a replicated store may lag. A damaged local copy is
+ * removed, so that it is fetched again.
  */
 class ObjectVerifier {
   files = 0;
@@ -72,7 +71,7 @@ class ObjectVerifier {
       })
       .finally(() => this.running.delete(run));
     this.running.add(run);
-    if (this.running.size >= CONCURRENCY) await Promise.race(this.running);
+    if (this.running.size >= CONCURRENT_OBJECTS) await Promise.race(this.running);
   }
 
   /** Waits for all checks, and repeats the checks of missing objects. */

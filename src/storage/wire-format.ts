@@ -1,4 +1,7 @@
-/** Tile records in messages between nodes: the common part of the tiles of a product is sent once. */
+/**
+ * Tile records in messages between nodes: the common part of the tiles of a product is sent once. The checks of records require the members
+ * that readers use; nodes of other versions may send more.
+ */
 
 import {
   type Check,
@@ -69,8 +72,6 @@ export function decodeTiles(list: TileBatch | EncodedTiles): TileRecord[] {
     Object.assign(tile, { groups: joinGroups(schemas[layout], groups) }),
   );
 }
-
-/** Checks of records that other nodes send. They require the members that readers use; nodes of other versions may send more. */
 
 /** JSON Schema of a time in ms since 1970, within the range of `Date`. */
 export const TIME_SCHEMA = { type: 'number', minimum: -8.64e15, maximum: 8.64e15 } as const;

@@ -104,15 +104,14 @@ export class LocalLockManager implements LockManager {
   }
 }
 
-/** Version folders of one write, from before they exist until their records are committed. */
-
 /** A folder is `planned` before it exists, `staged` while its files are written, and `published` under its final name. */
 type FolderState = 'planned' | 'staged' | 'published';
 
 /**
- * Invariants, even after a kill at any moment: a version folder of this write is named by a record of `pending` from before it exists until
- * the batch that commits it. So the next open can remove what is left of a write without a walk of the disk, and never removes
- * anything that is committed. A commit names published folders only, and these are durable before.
+ * Version folders of one write, from before they exist until their records are committed. Invariants, even after a kill at any moment: a
+ * version folder of this write is named by a record of `pending` from before it exists until the batch that commits it. So the next open
+ * can remove what is left of a write without a walk of the disk, and never removes anything that is committed. A commit names published
+ * folders only, and these are durable before.
  */
 export class StagedVersions {
   private readonly states = new Map<string, FolderState>();

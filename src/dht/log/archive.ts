@@ -1,7 +1,6 @@
 /**
- * Checkpoints: the combined result of all commits up to one of them, so that a node need not read every commit. A checkpoint is a manifest
- * that names 256 parts. A part is a segment that adds all tiles of 64 consecutive slots, and the other records whose keys fall into
- * these slots. Only changed parts are rewritten.
+ * The commit log in the tile store: segments with the changes of commits, the archive of its entries, and checkpoints, each the combined
+ * result of all commits up to one of them, so that a node need not read every commit.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -23,19 +22,18 @@ import { archivedEntryDamaged, conflictingWriter, manifestDamaged, segmentDamage
 import { type PrefixLengths, SLOTS, slotOfCell, slotOfScene } from '../slots.js';
 import { type CommitLog, type CommittedEntry, RecordState, type StoredCheckpoint } from './log.js';
 
+const ENTRIES_FOLDER = 'catalogue/log/';
+const CONCURRENT_ENTRIES = 16;
+
+/** The name of the copy of a log entry. */
+export const archivedEntryName = (seq: number) => `${ENTRIES_FOLDER}${`${seq}`.padStart(16, '0')}`;
+
 /**
  * The archive of the log: copies of its entries in the tile store. The log can be rebuilt from them and the manifest of a checkpoint.
  *
  * Invariant: an entry is archived only after all entries before it that are not in a checkpoint, so the archive has no gap after a
  * checkpoint.
  */
-
-const PREFIX = 'catalogue/log/';
-const CONCURRENCY = 16;
-
-/** The name of the copy of a log entry. */
-export const archivedEntryName = (seq: number) => `${PREFIX}${`${seq}`.padStart(16, '0')}`;
-
 export class LogArchive {
   /** All entries up to this one are archived. */
   private archivedUpTo = 0;
@@ -99,8 +97,8 @@ export class LogArchive {
 /** The numbers of the archived entries, ascending. */
 export async function listArchived(objects: ObjectStore): Promise<number[]> {
   const numbers: number[] = [];
-  for await (const { name } of objects.list(PREFIX)) {
-    const seq = Number(name.slice(PREFIX.length));
+  for await (const { name } of objects.list(ENTRIES_FOLDER)) {
+    const seq = Number(name.slice(ENTRIES_FOLDER.length));
     if (archivedEntryName(seq) === name) numbers.push(seq);
   }
   return numbers;
@@ -109,7 +107,7 @@ export async function listArchived(objects: ObjectStore): Promise<number[]> {
 /** Reads the archived entries after number `since` up to `last`. Throws TW_STORE_NOT_FOUND, TW_DHT_COPY_DAMAGED. */
 export function readArchived(objects: ObjectStore, since: number, last: number): Promise<CommittedEntry[]> {
   const numbers = Array.from({ length: last - since }, (_, i) => since + 1 + i);
-  return mapConcurrent(numbers, CONCURRENCY, (seq) => readArchivedEntry(objects, seq));
+  return mapConcurrent(numbers, CONCURRENT_ENTRIES, (seq) => readArchivedEntry(objects, seq));
 }
 
 async function readArchivedEntry(objects: ObjectStore, seq: number): Promise<CommittedEntry> {
@@ -126,17 +124,8 @@ async function readArchivedEntry(objects: ObjectStore, seq: number): Promise<Com
   return { seq, segment, slots, claim, fence };
 }
 
-/**
- * Segments: the changes of one commit, as one object in the tile store. Tile records are grouped by slot, so that a node reads only those
- * of its own slots:
- *
- *     'TWSG', format, length of the header, CRC-32 of the header   4 x 4 bytes, little endian
- *     header                                                       JSON, deflated
- *     parts in the order of their slots                            JSON, deflated, each with a CRC-32 in the header
- */
-
-const MAGIC = 'TWSG';
-const FORMAT = 2;
+const SEGMENT_MAGIC = 'TWSG';
+const SEGMENT_FORMAT = 2;
 const HEADER_START = 16;
 /** One read fetches most segments completely, and at least the header of the others. */
 const FIRST_READ_BYTES = 2 ** 18;
@@ -145,7 +134,7 @@ const MAX_GAP_BYTES = 2 ** 16;
 /** A scene of a hundred thousand tiles needs less. The limit keeps a damaged length from exhausting the memory. */
 const MAX_JSON_BYTES = 2 ** 29;
 
-interface Part {
+interface SegmentPart {
   slot: number;
   /** Offset from the end of the header. */
   offset: number;
@@ -153,10 +142,10 @@ interface Part {
   crc32: number;
 }
 
-interface Header {
+interface SegmentHeader {
   edits: RecordEdit[];
   formerModels: Commit['formerModels'];
-  parts: Part[];
+  parts: SegmentPart[];
 }
 
 /** The content of a part: the changes to the tiles of a slot. */
@@ -165,6 +154,14 @@ interface SlotChange {
   added: TileBatch | EncodedTiles;
 }
 
+/**
+ * A segment: the changes of one commit, as one object in the tile store. Tile records are grouped by slot, so that a node reads only those
+ * of its own slots:
+ *
+ *     'TWSG', format, length of the header, CRC-32 of the header   4 x 4 bytes, little endian
+ *     header                                                       JSON, deflated
+ *     parts in the order of their slots                            JSON, deflated, each with a CRC-32 in the header
+ */
 interface Segment {
   bytes: Buffer;
   /** The slots of its tiles, ascending. */
@@ -191,7 +188,7 @@ export function encodeSegment(commit: Commit, prefixLengths: PrefixLengths): Seg
     return deflateJson({ removed, added: new TileBatch(added) } satisfies SlotChange);
   });
   let offset = 0;
-  const parts = bodies.map((body, i): Part => {
+  const parts = bodies.map((body, i): SegmentPart => {
     const part = { slot: slots[i], offset, bytes: body.length, crc32: crc32(body) };
     offset += body.length;
     return part;
@@ -200,10 +197,10 @@ export function encodeSegment(commit: Commit, prefixLengths: PrefixLengths): Seg
     edits: commit.edits ?? [],
     formerModels: commit.formerModels ?? [],
     parts,
-  } satisfies Header);
+  } satisfies SegmentHeader);
   const start = Buffer.alloc(HEADER_START);
-  start.write(MAGIC);
-  start.writeUInt32LE(FORMAT, 4);
+  start.write(SEGMENT_MAGIC);
+  start.writeUInt32LE(SEGMENT_FORMAT, 4);
   start.writeUInt32LE(header.length, 8);
   start.writeUInt32LE(crc32(header), 12);
   return { bytes: Buffer.concat([start, header, ...bodies]), slots };
@@ -221,14 +218,14 @@ export async function readSegment(
   const read = (from: number, to: number) => objects.get(name, { offset: from, length: to - from });
   let start = await read(0, FIRST_READ_BYTES);
   if (start.length < HEADER_START) throw segmentDamaged(name, 'it is cut off');
-  if (start.toString('latin1', 0, 4) !== MAGIC || start.readUInt32LE(4) !== FORMAT)
+  if (start.toString('latin1', 0, 4) !== SEGMENT_MAGIC || start.readUInt32LE(4) !== SEGMENT_FORMAT)
     throw segmentDamaged(name, 'it is not a segment of this format');
   const headerEnd = HEADER_START + start.readUInt32LE(8);
   if (headerEnd > MAX_JSON_BYTES) throw segmentDamaged(name, 'its header is too long');
   if (headerEnd > start.length) start = Buffer.concat([start, await read(start.length, headerEnd)]);
   const json = start.subarray(HEADER_START, headerEnd);
   if (crc32(json) !== start.readUInt32LE(12)) throw segmentDamaged(name, 'its header has another checksum');
-  const { edits, formerModels, parts }: Header = inflateJson(json);
+  const { edits, formerModels, parts }: SegmentHeader = inflateJson(json);
 
   const wantedParts = parts.filter(({ slot }) => wants(slot));
   const commit = { removed: [] as TileVersion[], added: [] as TileRecord[], edits, formerModels };
@@ -251,8 +248,8 @@ export async function readSegment(
 }
 
 /** Groups neighbouring parts that one read fetches. */
-function contiguousReads(parts: Part[]): Part[][] {
-  const runs: Part[][] = [];
+function contiguousReads(parts: SegmentPart[]): SegmentPart[][] {
+  const runs: SegmentPart[][] = [];
   for (const part of parts) {
     const open = runs.at(-1);
     const last = open?.at(-1);
@@ -270,12 +267,16 @@ function inflateJson<T>(bytes: Buffer): T {
   return JSON.parse(inflateRawSync(bytes, { maxOutputLength: MAX_JSON_BYTES }).toString()) as T;
 }
 
+/**
+ * A checkpoint is a manifest that names 256 parts. A part is a segment that adds all tiles of 64 consecutive slots, and the other records
+ * whose keys fall into these slots. Only changed parts are rewritten.
+ */
 const PART_SLOTS = 64;
 /** Parts that are read at the same time. */
-const CHECKPOINT_CONCURRENCY = 4;
+const CONCURRENT_PARTS = 4;
 export const PART_COUNT = SLOTS / PART_SLOTS;
 /** A checkpoint is written after this many changed tiles, before more of the log is read, so that memory stays bounded. */
-const MAX_CHANGES = 100_000;
+const MAX_CHECKPOINT_CHANGES = 100_000;
 
 /** Object names of the parts, by number; null for an empty part. */
 export type Manifest = (string | null)[];
@@ -322,7 +323,7 @@ export async function readParts(
   const state = new RecordState();
   const names = [...parts].flatMap((part) => manifest[part] ?? []);
   // No record is in two parts, so the order of the parts does not matter.
-  await mapConcurrent(names, CHECKPOINT_CONCURRENCY, async (name) =>
+  await mapConcurrent(names, CONCURRENT_PARTS, async (name) =>
     state.apply(await readSegment(objects, name, wants)),
   );
   return state;
@@ -372,7 +373,7 @@ async function nextCheckpoint(
     }
     seq = entry.seq;
     size += commit.removed!.length + commit.added!.length;
-    if (seq === head || size >= MAX_CHANGES) break;
+    if (seq === head || size >= MAX_CHECKPOINT_CHANGES) break;
   }
   if (seq === (current?.seq ?? 0)) return undefined;
   for (const [part, commits] of changes) {

@@ -1,4 +1,7 @@
-/** Turns the records of a commit into an entry of the log. */
+/**
+ * Turns the records of a commit into an entry of the log, on conditions: the schema of its collection, and what it relies on of textures
+ * and tiles.
+ */
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -44,9 +47,9 @@ interface StoredCollectionSchema {
   schema: CollectionSchema;
 }
 
-const PREFIX = 'collections/';
+const SCHEMA_PREFIX = 'collections/';
 /** The key of a collection, for transactions that compare it. */
-export const schemaKey = (id: string) => PREFIX + id;
+export const schemaKey = (id: string) => SCHEMA_PREFIX + id;
 
 /**
  * Stores a schema (for a new band group, for example) unless it has changed; `revision` 0 requires that the collection has none.
@@ -81,18 +84,18 @@ export async function readSchema(
 /** Parses the value of a key `schemaKey`. TW_DHT_DOCUMENT_DAMAGED. */
 function decodeSchema(kv: StoredValue): StoredCollectionSchema {
   const schema = parseJsonValue<CollectionSchema>(kv, ['grid', 'precision']);
-  return { id: kv.key.slice(PREFIX.length), revision: kv.modRevision, schema };
+  return { id: kv.key.slice(SCHEMA_PREFIX.length), revision: kv.modRevision, schema };
 }
 
 /**
- * Conditions that keep textures and tiles consistent: a texture is stored only if its tile exists, and deleted with it. So a commit
- * that stores textures and one that removes tiles must not be built from the same state. Each of them writes one key and compares
- * the other, and commits of one kind do not conflict with each other.
+ * Conditions that keep textures and tiles consistent: a texture is stored only if its tile exists, and deleted with it. So a commit that
+ * stores textures and one that removes tiles must not be built from the same state. Each of them writes one key and compares the other, and
+ * commits of one kind do not conflict with each other.
+ *
+ * The keys have the number of the last commit that stored textures, or removed or replaced tiles. They sort after the entries of the log.
  */
-
-/** Keys with the number of the last commit that stored textures, or removed or replaced tiles. They sort after the entries of the log. */
-const TEXTURES = 'log/textures';
-const REMOVALS = 'log/removals';
+const TEXTURES_KEY = 'log/textures';
+const REMOVALS_KEY = 'log/removals';
 
 /** The keys that a commit may rely on, as they were before the commit was built. */
 interface KnownConditions {
@@ -106,13 +109,13 @@ async function readConditions(
   store: CoordinationStore,
   collection: string | undefined,
 ): Promise<KnownConditions> {
-  const keys = [TEXTURES, REMOVALS, ...(collection === undefined ? [] : [schemaKey(collection)])];
+  const keys = [TEXTURES_KEY, REMOVALS_KEY, ...(collection === undefined ? [] : [schemaKey(collection)])];
   const { gets } = await store.read(keys.map((key) => ({ key })));
   const [textures, removals, schema] = gets.map(firstKeyValue);
   return {
     schema: schema && decodeSchema(schema),
-    textures: { key: TEXTURES, modRevision: textures?.modRevision ?? 0 },
-    removals: { key: REMOVALS, modRevision: removals?.modRevision ?? 0 },
+    textures: { key: TEXTURES_KEY, modRevision: textures?.modRevision ?? 0 },
+    removals: { key: REMOVALS_KEY, modRevision: removals?.modRevision ?? 0 },
   };
 }
 
@@ -125,7 +128,7 @@ function textureConditions(
   const storesTextures = edits.some(({ table, record }) => table === 'textures' && record);
   return {
     compare: [...(removesTiles ? [textures] : []), ...(storesTextures ? [removals] : [])],
-    touch: [...(removesTiles ? [REMOVALS] : []), ...(storesTextures ? [TEXTURES] : [])],
+    touch: [...(removesTiles ? [REMOVALS_KEY] : []), ...(storesTextures ? [TEXTURES_KEY] : [])],
   };
 }
 
@@ -155,8 +158,8 @@ export interface CommitterOptions {
   metrics?: Pick<ClusterMetrics, 'commitSeconds'>;
 }
 
-const TIMEOUT_MS = 30_000;
-const COPY_RETRY_MS = 500;
+const COMMIT_TIMEOUT_MS = 30_000;
+const ARCHIVE_RETRY_MS = 500;
 /** Maximum attempts of a commit whose collection keeps changing. */
 const MAX_ATTEMPTS = 20;
 
@@ -172,7 +175,7 @@ interface SentCommit {
  * - `build` reads a catalogue that contains every commit that was acknowledged before.
  * - The key of a collection is read before the state that a commit is built from, and compared by the transaction that
  *   appends the entry, so no commit is built from a state that another commit has changed.
- * - The keys of `texture-conditions` are read and compared in the same way.
+ * - The keys of `textureConditions` are read and compared in the same way.
  * - After a commit with an unknown outcome, a lock sends no other commit until `resolveOutcome` has found the outcome.
  */
 export class Committer {
@@ -182,7 +185,7 @@ export class Committer {
   private readonly timeoutMs: number;
 
   constructor(private readonly options: CommitterOptions) {
-    this.timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+    this.timeoutMs = options.timeoutMs ?? COMMIT_TIMEOUT_MS;
     this.archive = new LogArchive(options.log, options.objects);
   }
 
@@ -279,7 +282,7 @@ export class Committer {
 
   /** Retries while the store is unreachable: the commit is made and visible, so it must not look failed. */
   private async archiveEntry(entry: CommittedEntry): Promise<void> {
-    for (const startedAt = performance.now(); ; await sleep(COPY_RETRY_MS))
+    for (const startedAt = performance.now(); ; await sleep(ARCHIVE_RETRY_MS))
       try {
         await this.archive.archive(entry);
         return;

@@ -1,3 +1,5 @@
+/** Locks with leases in the coordination store, and the fences that the versions of their holders begin with. */
+
 import {
   type CoordinationStore,
   compareAndSet,
@@ -192,7 +194,7 @@ const FENCE_KEY = 'fence';
  * 2^13 restores.
  */
 const FENCES_PER_EPOCH = 2 ** 40;
-const TIMEOUT_MS = 30_000;
+const FENCE_TIMEOUT_MS = 30_000;
 
 /**
  * A number for the versions of a new lock in epoch `epoch`. It is larger than that of every earlier lock on this tile store and is never
@@ -206,7 +208,7 @@ const TIMEOUT_MS = 30_000;
  */
 export async function nextFenceInEpoch(coordination: CoordinationStore, epoch: number): Promise<number> {
   // If an answer is lost and the put is repeated, one number stays unused.
-  const { revision } = await retryUntilAnswered(TIMEOUT_MS, (timeoutMs) =>
+  const { revision } = await retryUntilAnswered(FENCE_TIMEOUT_MS, (timeoutMs) =>
     coordination.transact({ success: [{ op: 'put', key: FENCE_KEY, value: '' }] }, { timeoutMs }),
   );
   return epoch * FENCES_PER_EPOCH + revision;

@@ -24,7 +24,7 @@ interface ClusterLockManagerOptions extends CommitterOptions {
 }
 
 /** Files that are uploaded at the same time. */
-const CONCURRENCY = 16;
+const CONCURRENT_UPLOADS = 16;
 
 /**
  * Invariant: a version begins with the `fence` or the `first` of its lock. The key of a held lock contains this number, and it grows from
@@ -156,7 +156,7 @@ export class ClusterLockManager implements CountedLockManager {
     const files: string[] = [];
     for (const folder of folders)
       for (const file of await readdir(join(dir, folder))) files.push(`${folder}/${file}`);
-    await mapConcurrent(files, CONCURRENCY, async (name) => {
+    await mapConcurrent(files, CONCURRENT_UPLOADS, async (name) => {
       await objects.put(name, { file: join(dir, name) }, { signal });
     });
   }

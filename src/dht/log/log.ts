@@ -1,3 +1,5 @@
+/** The commit log in the coordination store: its entries, its head and its checkpoint. */
+
 import { backOff, SerialQueue } from '../../async/index.js';
 import {
   type CoordinationStore,
@@ -74,8 +76,8 @@ interface Head {
   revision: number;
 }
 
-const HEAD = 'log/head';
-const CHECKPOINT = 'log/checkpoint';
+const HEAD_KEY = 'log/head';
+const CHECKPOINT_KEY = 'log/checkpoint';
 /** Numbers are padded so that keys sort like numbers. */
 const entryKey = (seq: number) => `log/${`${seq}`.padStart(16, '0')}`;
 /** Sorts after the keys of all entries. */
@@ -181,7 +183,7 @@ export class CommitLog {
   async readSince(seq: number, limit = READ_LIMIT): Promise<LogPage> {
     const { gets } = await this.store.transact({
       success: [
-        { op: 'get', key: HEAD },
+        { op: 'get', key: HEAD_KEY },
         { op: 'get', key: entryKey(seq + 1), end: ENTRIES_END, limit },
       ],
     });
@@ -203,13 +205,13 @@ export class CommitLog {
   }
 
   async readCheckpoint(): Promise<StoredCheckpoint | undefined> {
-    const kv = await readKey(this.store, CHECKPOINT);
+    const kv = await readKey(this.store, CHECKPOINT_KEY);
     return kv && decodeCheckpoint(kv);
   }
 
   /** The numbers of the last commit and of the last commit in the checkpoint. */
   async bounds(timeoutMs = TIMEOUT_MS): Promise<{ head: number; checkpoint: number }> {
-    const { gets } = await this.store.read([{ key: HEAD }, { key: CHECKPOINT }], { timeoutMs });
+    const { gets } = await this.store.read([{ key: HEAD_KEY }, { key: CHECKPOINT_KEY }], { timeoutMs });
     const checkpoint = firstKeyValue(gets[1]!);
     return {
       head: headOf(firstKeyValue(gets[0]!)).seq,
@@ -228,12 +230,12 @@ export class CommitLog {
     const { succeeded, gets } = await retryUntilAnswered(TIMEOUT_MS, (left) =>
       this.store.transact(
         {
-          compare: [{ key: CHECKPOINT, modRevision: expected?.revision ?? 0 }],
+          compare: [{ key: CHECKPOINT_KEY, modRevision: expected?.revision ?? 0 }],
           success: [
-            { op: 'put', key: CHECKPOINT, value },
+            { op: 'put', key: CHECKPOINT_KEY, value },
             { op: 'delete', key: entryKey(0), end: entryKey(Math.max(0, seq - this.keptEntries) + 1) },
           ],
-          failure: [{ op: 'get', key: CHECKPOINT }],
+          failure: [{ op: 'get', key: CHECKPOINT_KEY }],
         },
         { timeoutMs: left },
       ),
@@ -251,11 +253,11 @@ export class CommitLog {
 
   /** Calls `read` at the start and after commits, one call at a time: see `watchLoop`. */
   watch(read: (signal: WatchSignal) => Promise<void>, onError: (error: unknown) => void): Watch {
-    return watchLoop(this.store, { key: HEAD }, read, onError);
+    return watchLoop(this.store, { key: HEAD_KEY }, read, onError);
   }
 
   private async readHead(timeoutMs: number): Promise<Head> {
-    const head = headOf(await readKey(this.store, HEAD, { timeoutMs }));
+    const head = headOf(await readKey(this.store, HEAD_KEY, { timeoutMs }));
     this.onHead(head);
     return head;
   }
@@ -296,9 +298,9 @@ function transactionOf(
   const seq = head.seq + 1;
   const key = lockKey(lock.name);
   return {
-    compare: [{ key: HEAD, modRevision: head.revision }, { key, modRevision: lock.fence }, ...compare],
+    compare: [{ key: HEAD_KEY, modRevision: head.revision }, { key, modRevision: lock.fence }, ...compare],
     success: [
-      { op: 'put', key: HEAD, value: `${seq}` },
+      { op: 'put', key: HEAD_KEY, value: `${seq}` },
       { op: 'put', key: entryKey(seq), value: entryValue(lock, entry, seq) },
       { op: 'put', key, value: committedMarker(lock, seq, entry.segment) },
       ...touch.map((touched): Operation => ({ op: 'put', key: touched, value: `${seq}` })),
@@ -306,7 +308,7 @@ function transactionOf(
     failure: [
       { op: 'get', key },
       { op: 'get', key: entryKey(seq) },
-      { op: 'get', key: CHECKPOINT },
+      { op: 'get', key: CHECKPOINT_KEY },
       ...compare.map(({ key }): Operation => ({ op: 'get', key })),
     ],
   };
@@ -348,8 +350,8 @@ export function entryPut(entry: CommittedEntry): Operation {
 /** The operations that write the head and the checkpoint of a rebuilt log. */
 export function headAndCheckpointPuts(head: number, checkpoint: Checkpoint | undefined): Operation[] {
   const puts: Operation[] = [];
-  if (head > 0) puts.push({ op: 'put', key: HEAD, value: `${head}` });
-  if (checkpoint) puts.push({ op: 'put', key: CHECKPOINT, value: JSON.stringify(checkpoint) });
+  if (head > 0) puts.push({ op: 'put', key: HEAD_KEY, value: `${head}` });
+  if (checkpoint) puts.push({ op: 'put', key: CHECKPOINT_KEY, value: JSON.stringify(checkpoint) });
   return puts;
 }
 

@@ -1,4 +1,4 @@
-/** Finds the sorted rows of cells and of ranges of cells, and among these the rows that can overlap a time range. */
+/** Finds the sorted rows of cells and of ranges of geocode keys, and among these the rows that can overlap a time range. */
 
 import { type GridName, grids } from '../../grid/index.js';
 import type { Columns } from './columns.js';
@@ -152,8 +152,6 @@ export class CellDirectory {
     this.first[this.size++] = row;
   }
 }
-
-/** Ranges of geocode keys. */
 
 /** Geocode keys of one grid, from <= key < to. */
 export interface CellKeyRange {

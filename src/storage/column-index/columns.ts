@@ -1,4 +1,4 @@
-/** Typed arrays of equal length, one for each field of a tile, and their dictionaries. */
+/** Typed arrays of equal length, one for each field of a tile, and their dictionaries; images of the rows of a run, for snapshots. */
 
 /** The type of each column. */
 const COLUMN_TYPES = {
@@ -84,8 +84,6 @@ export function resizeColumns(old: Columns, rows: number): Columns {
   for (const name of columnNames) columns[name].set(old[name]);
   return columns;
 }
-
-/** The rows of one run as arrays, for a snapshot. */
 
 /** The columns of codes, and the dictionaries of a run that have their names. */
 export const DICTIONARIES = [

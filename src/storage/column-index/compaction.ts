@@ -1,4 +1,7 @@
-/** Merges runs into one, in steps of a few milliseconds. Between steps, the runs can be read and their rows marked. */
+/**
+ * Merges runs into one, in steps of a few milliseconds, and decides which runs are merged, and when. Between steps, the runs can be read
+ * and their rows marked.
+ */
 
 import {
   allocateColumnsInSteps,
@@ -16,8 +19,6 @@ import {
   OBSOLETE,
   type RowRef,
 } from './run.js';
-
-/** Reads the rows of several runs in one order, in steps. */
 
 /** Compares row `i` of `a` with row `j` of `b`. */
 type RowCompare = (a: IndexRun, i: number, b: IndexRun, j: number) => number;
@@ -112,8 +113,8 @@ export interface CompactionResult {
  */
 export function* compactRuns(runs: readonly IndexRun[], step = STEP_ROWS): Generator<void, CompactionResult> {
   for (const run of runs) run.marked = [];
-  const rowCount = sum(runs, (run) => run.rowCount - run.obsolete);
-  const maxCells = sum(runs, ({ cells, unsorted }) => cells.size + unsorted);
+  const rowCount = sumOver(runs, (run) => run.rowCount - run.obsolete);
+  const maxCells = sumOver(runs, ({ cells, unsorted }) => cells.size + unsorted);
   const rows = IndexRun.empty(yield* allocateColumnsInSteps(rowCount), Math.min(rowCount, maxCells));
   const copies = new Map<IndexRun, RowCopier>();
   for (const run of runs) {
@@ -124,9 +125,9 @@ export function* compactRuns(runs: readonly IndexRun[], step = STEP_ROWS): Gener
   const byCell: SortedRows[] = [];
   const byTime: SortedRows[] = [];
   for (const run of runs) {
-    byCell.push(new SortedRows(run, yield* numbers(0, run.cells.rows, step)));
+    byCell.push(new SortedRows(run, yield* rowNumbers(0, run.cells.rows, step)));
     byTime.push(new SortedRows(run, run.newest));
-    const unsorted = yield* numbers(run.cells.rows, run.rowCount, step);
+    const unsorted = yield* rowNumbers(run.cells.rows, run.rowCount, step);
     if (unsorted.length === 0) continue;
     byCell.push(new SortedRows(run, yield* sortRows(unsorted, (a, b) => run.compareCells(a, b), step)));
     byTime.push(new SortedRows(run, yield* sortRows(unsorted, (a, b) => run.compareNewest(a, b), step)));
@@ -174,11 +175,11 @@ export function* compactRuns(runs: readonly IndexRun[], step = STEP_ROWS): Gener
   return { rows, moved };
 }
 
-function sum(runs: readonly IndexRun[], count: (run: IndexRun) => number): number {
+function sumOver(runs: readonly IndexRun[], count: (run: IndexRun) => number): number {
   return runs.reduce((total, run) => total + count(run), 0);
 }
 
-function* numbers(first: number, end: number, step: number): Generator<void, Uint32Array> {
+function* rowNumbers(first: number, end: number, step: number): Generator<void, Uint32Array> {
   const all = new Uint32Array(end - first);
   for (let i = 0; i < all.length; i++) {
     all[i] = first + i;
@@ -275,8 +276,7 @@ function toFewArrayTypes(column: Column): Column {
     : column;
 }
 
-/** Decides which runs of an index are merged, and when. */
-
+/** Limits that decide when runs are merged. */
 export interface CompactionLimits {
   /** Maximum number of unsorted rows before a merge. */
   maxTailRows: number;

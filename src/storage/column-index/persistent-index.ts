@@ -11,7 +11,7 @@ import { ColumnIndex } from './column-index.js';
 import { UnusableFile } from './parts-file.js';
 import { SnapshotFolder } from './snapshot.js';
 
-const FOLDER = 'columns';
+const INDEX_FOLDER = 'columns';
 const LOAD_CHUNK_RECORDS = 5_000;
 /** A snapshot is written after this many changed tiles, or this many commits. */
 const MAX_UNSAVED_TILES = 20_000;
@@ -55,7 +55,7 @@ export class PersistentIndex {
     private readonly reserve: DiskReserve,
     private readonly maxTiles = MAX_UNSAVED_TILES,
   ) {
-    this.snapshots = new SnapshotFolder(join(dir, FOLDER));
+    this.snapshots = new SnapshotFolder(join(dir, INDEX_FOLDER));
   }
 
   /**
@@ -86,7 +86,7 @@ export class PersistentIndex {
 
   /** Loads the index. Called before all other methods except `lostCommit` and `removeSnapshot`. */
   async open(): Promise<void> {
-    await onDisk(this.dir, () => mkdir(join(this.dir, FOLDER), { recursive: true }));
+    await onDisk(this.dir, () => mkdir(join(this.dir, INDEX_FOLDER), { recursive: true }));
     const log = await toArray(this.catalogue.commits.scan());
     if (!(await this.loadSnapshot(log))) await this.loadCatalogue(log);
     this.scheduleMaintenance();

@@ -52,8 +52,6 @@ export interface IndexPage {
   cursors?: Cursor[];
 }
 
-/** Visits the rows of a selection. */
-
 export type RowVisit = (row: number) => void;
 
 /** A run, the test of its rows, and the visitor of those that pass. */
@@ -153,8 +151,6 @@ export class TopK {
   }
 }
 
-/** Pages and counts in the order newest first. Runs store this order of their sorted rows, so few other rows are read. */
-
 /** Number of present rows of a run that overlap a time. */
 export function countInTime(rows: IndexRun, time: TimeBound): number {
   const { columns, removed, hasGaps, cells, rowCount, newest } = rows;
@@ -177,7 +173,10 @@ export function countInTime(rows: IndexRun, time: TimeBound): number {
   return count;
 }
 
-/** The first `limit` selected rows of a run for which `follows` is true. It does not read all other rows. */
+/**
+ * The first `limit` selected rows of a run for which `follows` is true. Runs store the order newest first of their sorted rows, so few
+ * other rows are read.
+ */
 export function firstNewest(
   rows: IndexRun,
   where: RowFilter | undefined,
@@ -205,8 +204,6 @@ export function firstNewest(
   }
   return first.sort((a, b) => rows.compareNewest(a, b)).slice(0, limit);
 }
-
-/** Merges the matching rows of several runs into one page. */
 
 /** Rows of one run, in the order of the query. */
 export interface RunMatches {

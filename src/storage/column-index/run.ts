@@ -1,5 +1,6 @@
-/** A run: columns, dictionaries and orders of a part of the tiles of the index. */
+/** A run: columns, dictionaries, texts and orders of a part of the tiles of the index; the parts of tile ids. */
 import { grids } from '../../grid/index.js';
+import { compareText } from '../../utils/text.js';
 import { tileId } from '../file-names.js';
 import type { TileRecord } from '../records.js';
 import { rangeName, wavelengthRange } from '../tile-schema.js';
@@ -14,13 +15,12 @@ import {
   runNames,
 } from './columns.js';
 
-/** Short texts in one buffer. */
-
 /** Bytes before a text that contain its length. */
 const LENGTH_BYTES = 2;
 
 /**
- * Texts are added and never change; each is identified by its offset. Offset 0 is the empty text.
+ * Short texts in one buffer. They are added and never change; each is identified by its offset. Offset 0 is the empty text.
+ *
  * Invariant: `bytes` up to `used` are texts in UTF-8, each after its length in bytes (little endian).
  */
 class StringHeap {
@@ -82,7 +82,7 @@ class StringHeap {
   }
 }
 
-const MAX_BYTES = 2 ** 32 - 1;
+const MAX_UINT32 = 2 ** 32 - 1;
 
 /** Initial capacity of an empty run. */
 const INITIAL_ROWS = 1_024;
@@ -379,11 +379,6 @@ function compareIds(a: IndexRun, i: number, b: IndexRun, j: number): number {
   return compareText(a.idOf(i), b.idOf(j));
 }
 
-/** Compares by code units, independent of the locale. */
-export function compareText(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
-}
-
 /** The part of a tile's id after its collection, scene and cell: empty, or `_...`. For other ids, `CUSTOM_ID_MARK` and the id. */
 function suffixOf({ id, collection, scene, grid, geocode }: TileRecord): string {
   const usual = tileId(collection, scene, grid, geocode);
@@ -394,11 +389,9 @@ function suffixOf({ id, collection, scene, grid, geocode }: TileRecord): string 
 function bytesIn({ groups }: TileRecord): number {
   return Math.min(
     groups.reduce((sum, { bytes }) => sum + bytes, 0),
-    MAX_BYTES,
+    MAX_UINT32,
   );
 }
-
-/** Parses a tile's id into collection, scene, cell and suffix. */
 
 /** One way to parse an id as `<collection>_<scene>_<grid letter><geocode><suffix>`. */
 interface TileIdParts {

@@ -16,39 +16,38 @@ import { fsyncPath } from '../files.js';
 import { type Columns, columnNames, emptyImage, type RunImage, type RunNames } from './columns.js';
 import { type Part, PartsFile, UnusableFile, writeParts } from './parts-file.js';
 
-/** A run of the column index as a file. The columns have the same layout as in memory. */
-
+/** The header of the file of a run. The columns have the same layout as in memory. */
 interface RunHeader {
   rows: number;
   sorted: number;
 }
 
-const NAMES = 'names';
+const NAMES_PART = 'names';
 /** Part of files of format 2; in later formats the snapshot has the marks. */
-const REMOVED = 'removed';
+const REMOVED_PART = 'removed';
 /** Part that files of older versions lack. */
-const WAVELENGTHS = 'wavelengths';
+const WAVELENGTHS_PART = 'wavelengths';
 const NAMES_PER_LINE = 8_192;
 
 /** Writes an image without its `removed`. */
 async function writeRun(path: string, image: RunImage): Promise<void> {
   const { rows, sorted } = image;
-  const names = { name: NAMES, bytes: await encodeNames(image.names) };
+  const names = { name: NAMES_PART, bytes: await encodeNames(image.names) };
   await writeParts(path, { rows, sorted } satisfies RunHeader, [names, ...arraysOf(image)]);
 }
 
 /** Throws `UnusableFile`. */
 async function readRun(file: PartsFile<RunHeader>): Promise<RunImage> {
   const { rows, sorted } = file.header;
-  const names = await file.readPart(NAMES, Buffer.alloc(sizeOf(file, NAMES)));
+  const names = await file.readPart(NAMES_PART, Buffer.alloc(sizeOf(file, NAMES_PART)));
   const image = emptyImage(rows, sorted, sizeOf(file, 'texts'), decodeNames(names));
-  if (file.sizeOf(WAVELENGTHS) === undefined) {
+  if (file.sizeOf(WAVELENGTHS_PART) === undefined) {
     image.names.wavelengthRanges = [null];
     image.lacksWavelengths = true;
   }
   for (const { name, bytes } of arraysOf(image))
-    if (name !== WAVELENGTHS || !image.lacksWavelengths) await file.readPart(name, bytes);
-  if (file.sizeOf(REMOVED) !== undefined) await file.readPart(REMOVED, image.removed);
+    if (name !== WAVELENGTHS_PART || !image.lacksWavelengths) await file.readPart(name, bytes);
+  if (file.sizeOf(REMOVED_PART) !== undefined) await file.readPart(REMOVED_PART, image.removed);
   return image;
 }
 
@@ -111,7 +110,7 @@ interface StoredRun {
 
 type StoredHeader = SnapshotHeader & { runs: StoredRun[] };
 
-const SNAPSHOT = '.snap';
+const SNAPSHOT_EXTENSION = '.snap';
 const SNAPSHOT_NAME = /^\d{12}\.snap$/;
 
 const EST_BYTES_PER_ROW = 64;
@@ -160,7 +159,7 @@ export class SnapshotFolder {
     for (const image of images) runs.push(this.storedRun(image) ?? (await this.writeRun(image)));
     // The rows files must be in the folder before a snapshot names them.
     await fsyncPath(this.dir);
-    const name = `${String(header.sequence).padStart(12, '0')}${SNAPSHOT}`;
+    const name = `${String(header.sequence).padStart(12, '0')}${SNAPSHOT_EXTENSION}`;
     await writeParts(join(this.dir, name), { ...header, runs } satisfies StoredHeader, images.map(marksOf));
     await fsyncPath(this.dir);
     await this.removeOthers([name, ...runs.map(({ file }) => file)]);

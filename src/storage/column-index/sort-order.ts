@@ -1,5 +1,6 @@
 /** Orders of the tiles of a query, and cursors in them. */
-import { compareText, type IndexRun } from './run.js';
+import { compareText } from '../../utils/text.js';
+import type { IndexRun } from './run.js';
 
 export const SORT_COLUMNS = [
   'start',

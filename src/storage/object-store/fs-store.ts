@@ -37,12 +37,10 @@ import {
   withChecksum,
 } from './object-store.js';
 
-/** Errors of the file system of a tile store, as errors that a user can act on. */
-
-const FULL = ['ENOSPC', 'EDQUOT'];
-const DENIED = ['EACCES', 'EPERM', 'EROFS'];
+const FULL_CODES = ['ENOSPC', 'EDQUOT'];
+const DENIED_CODES = ['EACCES', 'EPERM', 'EROFS'];
 /** Codes that NFS, Lustre and FUSE return while their server or network is down. */
-const UNAVAILABLE = [
+const UNAVAILABLE_CODES = [
   'EIO',
   'ESTALE',
   'ETIMEDOUT',
@@ -55,20 +53,23 @@ const UNAVAILABLE = [
   'ENXIO',
 ];
 
-/** `what` names the object or the operation. Other errors than those of the file system are returned unchanged. */
+/**
+ * The error of the file system as one that a user can act on. `what` names the object or the operation. Other errors than those of the file
+ * system are returned unchanged.
+ */
 function asFsStoreError(error: unknown, folder: string, what: string): unknown {
   if (error instanceof TilewrightError || !(error instanceof Error)) return error;
   const code = String((error as NodeJS.ErrnoException).code ?? '');
   const url = `file://${folder}`;
   if (isMissingFile(error) || code === 'EISDIR') return storeNotFound.because(error, url, `object ${what}`);
-  if (FULL.includes(code)) return storeFull.because(error, url);
-  if (DENIED.includes(code))
+  if (FULL_CODES.includes(code)) return storeFull.because(error, url);
+  if (DENIED_CODES.includes(code))
     return storeDenied.because(
       error,
       url,
       `${messageOf(error)}; check that it is mounted for writing, and that the user of this process may write there`,
     );
-  if (UNAVAILABLE.includes(code)) return storeUnavailable.because(error, url, folder, messageOf(error));
+  if (UNAVAILABLE_CODES.includes(code)) return storeUnavailable.because(error, url, folder, messageOf(error));
   return /^E[A-Z0-9]+$/.test(code) ? storeIo.because(error, url, what, messageOf(error)) : error;
 }
 
@@ -102,7 +103,7 @@ class GroupFsync {
 const TEMP_FOLDER = '.tmp';
 /** Age from which a temporary file counts as a leftover of a killed process. */
 const STALE_TEMP_MS = 86_400_000;
-const CONCURRENCY = 16;
+const CONCURRENT_FILES = 16;
 /** Another process that deletes the last object of a folder may remove the folder between two attempts. */
 const PUBLISH_ATTEMPTS = 10;
 
@@ -237,7 +238,7 @@ export class FsStore implements ObjectStore {
       .map((entry) => folder + entry.name + (entry.isDirectory() ? '/' : ''))
       .filter((name) => name.startsWith(prefix))
       .sort();
-    const infos = await mapConcurrent(names, CONCURRENCY, async (name) =>
+    const infos = await mapConcurrent(names, CONCURRENT_FILES, async (name) =>
       name.endsWith('/') ? undefined : this.info(join(this.root, name), name),
     );
     for (const [i, name] of names.entries()) {
@@ -251,7 +252,7 @@ export class FsStore implements ObjectStore {
     const paths = names.map((name) => this.location(name));
     const shrunk = new Set<string>();
     try {
-      await mapConcurrent(paths, CONCURRENCY, async (path) => {
+      await mapConcurrent(paths, CONCURRENT_FILES, async (path) => {
         signal?.throwIfAborted();
         await orIfMissing(unlink(path), undefined);
         shrunk.add(await pruneEmpty(dirname(path), this.root));
@@ -314,14 +315,14 @@ async function writeTemporary(path: string, content: Content, signal?: AbortSign
 }
 
 /** Codes of mounts without hard links. */
-const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+const NO_LINKS_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
 /** Gives a file its name if the name is free. Throws EEXIST otherwise, or replaces the file on mounts without hard links. */
 async function linkNew(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path);
   } catch (error) {
-    if (!NO_LINKS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    if (!NO_LINKS_CODES.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
     return rename(temporary, path);
   }
   await unlink(temporary);

@@ -1,4 +1,7 @@
-/** Immutable objects with unique names in a place that all nodes of a cluster can reach: a folder, or a bucket of S3. */
+/**
+ * Immutable objects with unique names in a place that all nodes of a cluster can reach, a folder or a bucket of S3; their bytes on the way
+ * there and back.
+ */
 
 import { once } from 'node:events';
 import { constants, copyFile, open, rm } from 'node:fs/promises';
@@ -83,8 +86,6 @@ export interface ObjectStore {
   /** Closes connections. */
   close(): void;
 }
-
-/** Bytes on their way to and from an object store. */
 
 /** The bytes to put. Errors of the local disk become TW_STORAGE_ errors, which callers can tell from errors of the store. */
 export async function* contentChunks(content: Content, signal?: AbortSignal): Chunks {

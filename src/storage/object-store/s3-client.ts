@@ -6,8 +6,6 @@ import { TilewrightError } from '../../errors.js';
 import { describeSystemError, NETWORK_CODES } from '../../utils/system-errors.js';
 import { storeCorrupt, storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
 
-/** Transient errors of an S3 server, and how long to wait before a retry. */
-
 /** Delay after the first failed attempt; it doubles after each further one. */
 const FIRST_DELAY_MS = 200;
 const MAX_DELAY_MS = 5000;
@@ -67,9 +65,7 @@ class RetryState {
   }
 }
 
-/** Errors of an S3 server and of the AWS SDK, as errors that a user can act on. They contain no secrets. */
-
-const FULL = ['XMinioStorageFull', 'QuotaExceeded', 'InsufficientCapacity', 'InsufficientStorage'];
+const FULL_CODES = ['XMinioStorageFull', 'QuotaExceeded', 'InsufficientCapacity', 'InsufficientStorage'];
 
 interface S3Location {
   url: string;
@@ -79,9 +75,9 @@ interface S3Location {
 }
 
 /** A response to HEAD has no body, so servers report only `NotFound`. */
-const ABSENT = ['NoSuchKey', 'NotFound'];
+const ABSENT_CODES = ['NoSuchKey', 'NotFound'];
 /** Some have another status than 403. */
-const DENIED = [
+const DENIED_CODES = [
   'AccessDenied',
   'InvalidAccessKeyId',
   'SignatureDoesNotMatch',
@@ -90,13 +86,16 @@ const DENIED = [
   'XAdminUserNotFound',
 ];
 
-export const isMissingObject = (error: unknown) => ABSENT.includes((error as Error).name);
+export const isMissingObject = (error: unknown) => ABSENT_CODES.includes((error as Error).name);
 
 function isDenied(error: unknown): boolean {
-  return DENIED.includes((error as Error).name) || [401, 403].includes(statusOf(error as S3Failure));
+  return DENIED_CODES.includes((error as Error).name) || [401, 403].includes(statusOf(error as S3Failure));
 }
 
-/** `what` names the object or the operation, `credentials` says which were used. */
+/**
+ * The error of an S3 server or of the AWS SDK as one that a user can act on, without secrets. `what` names the object or the operation,
+ * `credentials` says which were used.
+ */
 function asS3Error(error: unknown, location: S3Location, what: string, credentials: string): unknown {
   if (error instanceof TilewrightError || !(error instanceof Error)) return error;
   const { url, bucket, endpoint } = location;
@@ -117,7 +116,7 @@ function asS3Error(error: unknown, location: S3Location, what: string, credentia
   if (error.name === 'NoSuchBucket')
     return storeNotFound.because(error, url, `bucket ${bucket} at ${endpoint}; make it first`);
   if (isMissingObject(error)) return storeNotFound.because(error, url, `object ${what}`);
-  if (status === 507 || FULL.includes(error.name)) return storeFull.because(error, url);
+  if (status === 507 || FULL_CODES.includes(error.name)) return storeFull.because(error, url);
   if (error.name === 'BadDigest')
     return storeCorrupt.because(error, what, url, 'its bytes changed on the way');
   if ((error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL')
