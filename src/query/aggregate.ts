@@ -8,8 +8,6 @@ import type { Filter } from './filter.js';
 import { andTests, withTimeout } from './plan.js';
 import { visitRuns } from './search.js';
 
-/** Counters of rows, and the buckets made from their counts. */
-
 interface Bucket {
   key: string;
   data_type: 'string' | 'datetime' | 'numeric';
@@ -261,11 +259,11 @@ const AGGREGATION_TYPES: Record<string, string> = {
   ...Object.fromEntries(Object.keys(DISTRIBUTIONS).map((name) => [name, 'frequency_distribution'])),
 };
 
-const NAME = `(${Object.keys(AGGREGATION_TYPES).join('|')})`;
+const NAME_PATTERN = `(${Object.keys(AGGREGATION_TYPES).join('|')})`;
 
 /** JSON Schema of the parameters in a URL. */
 export const aggregationQuery = {
-  aggregations: documented({ type: 'string' }, { pattern: `^(${NAME}(,${NAME})*)?$` }),
+  aggregations: documented({ type: 'string' }, { pattern: `^(${NAME_PATTERN}(,${NAME_PATTERN})*)?$` }),
   datetime_frequency_interval: documented({ type: 'string' }, { enum: INTERVALS }),
   grid_geohash_frequency_precision: documented(
     { type: 'integer' },
@@ -276,7 +274,7 @@ export const aggregationQuery = {
 /** JSON Schema of the parameters in a body. */
 export const aggregationBody = {
   ...aggregationQuery,
-  aggregations: { type: 'array', items: documented({ type: 'string' }, { pattern: `^${NAME}$` }) },
+  aggregations: { type: 'array', items: documented({ type: 'string' }, { pattern: `^${NAME_PATTERN}$` }) },
 };
 
 export const aggregations = Object.entries(AGGREGATION_TYPES).map(([name, data_type]) => ({

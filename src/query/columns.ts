@@ -17,8 +17,6 @@ import {
   type WavelengthProperty,
 } from './filter.js';
 
-/** Tests of rows by their cells. */
-
 /**
  * A test of rows by their cells. `decide` is called once for each cell; cells with a key in `inside` pass without it. Consecutive
  * rows often share a cell, so the last result is cached.

@@ -1,4 +1,4 @@
-/** Compiles filters to query plans. */
+/** Compiles filters to query plans: tests of rows, with bounds for conditions on properties. */
 
 import { type Bbox, cellBbox, grids } from '../grid/index.js';
 import { type IndexRun, mergeRanges, type RowFilter, type RunFilter } from '../storage/index.js';
@@ -59,9 +59,89 @@ import {
 } from './operators.js';
 import { conjunction, disjunction, EMPTY_PLAN, type QueryPlan } from './plan.js';
 
-/** Compiles conditions on computed values, and on two properties, to tests of rows. Few of these conditions have bounds. */
+/**
+ * The plan of a filter, for any index.
+ *
+ * Conditions have three values in SQL and CQL2: true, false, unknown. A search returns tiles for which the filter is true. So NOT is
+ * first moved down to the conditions, by De Morgan's laws, which also hold for three values. Then each condition is compiled to a
+ * test for true, or for false under NOT. Unknown values satisfy neither.
+ */
+export function compileFilter(filter: Filter, negated = false): QueryPlan {
+  if (filter.op === 'not') return compileFilter(filter.arg, !negated);
+  if (filter.op === 'and' || filter.op === 'or') {
+    const plans = filter.args.map((arg) => compileFilter(arg, negated));
+    const isAnd = (filter.op === 'and') !== negated;
+    if (plans.length === 0) return isAnd ? {} : EMPTY_PLAN;
+    return isAnd ? conjunction(plans) : disjunction(plans);
+  }
+  if (filter.op === 'isUnknown') return isUnknown(filter, negated);
+  return negated ? compileNegated(filter) : compileCondition(filter, false);
+}
 
-/** The plan for rows for which a comparison is true. For rows for which it is false, compile the opposite comparison. */
+/** A filter is known if it or its negation is true. */
+function isUnknown({ arg }: IsUnknown, negated: boolean): QueryPlan {
+  const known = disjunction([compileFilter(arg), compileFilter(arg, true)]);
+  if (negated) return known;
+  const { test } = known;
+  if (!test) return EMPTY_PLAN;
+  return {
+    test: (rows) => {
+      const isKnown = test(rows);
+      return (row) => !isKnown(row);
+    },
+  };
+}
+
+const NEGATED_OPERATORS: Record<ComparisonOp, ComparisonOp> = {
+  '=': '<>',
+  '<>': '=',
+  '<': '>=',
+  '<=': '>',
+  '>': '<=',
+  '>=': '<',
+};
+
+/** Compiles the opposite condition if there is one, because it has bounds. Both are unknown for the same Items. */
+function compileNegated(condition: Condition): QueryPlan {
+  const { op } = condition;
+  if (op === 'compare')
+    return compileCondition({ ...condition, sign: NEGATED_OPERATORS[condition.sign] }, false);
+  if (op in NEGATED_OPERATORS) {
+    const opposite = { ...condition, op: NEGATED_OPERATORS[op as ComparisonOp] } as Condition;
+    return compileCondition(opposite, false);
+  }
+  if (op === 't_disjoint') return compileCondition({ ...condition, op: 't_intersects' }, false);
+  if (op === 's_disjoint') return compileCondition({ ...condition, op: 's_intersects' }, false);
+  return compileCondition(condition, true);
+}
+
+/** The plan for rows for which a condition is true, or false if `negated`. */
+function compileCondition(condition: Condition, negated: boolean): QueryPlan {
+  if ('shape' in condition) return spatial(condition, negated);
+  switch (condition.op) {
+    case 'compare':
+      return compileComparison(condition);
+    case 'match':
+      return compileLike(condition, negated);
+    case 'periods':
+      return compilePeriodRelation(condition, negated);
+    case 'isNull':
+      return isNull(condition, negated);
+    case 'in':
+      return membership(condition, negated);
+    case 'like':
+      return like(condition, negated);
+  }
+  if ('value' in condition) return comparison(condition);
+  return isTemporal(condition) ? temporal(condition, negated) : timeComparison(condition);
+}
+
+const isTemporal = (condition: { op: string }): condition is Temporal => condition.op.startsWith('t_');
+
+/**
+ * The plan for rows for which a comparison of computed values, or of two properties, is true. Few such comparisons have bounds. For rows
+ * for which it is false, compile the opposite comparison.
+ */
 function compileComparison(condition: ExpressionComparison): QueryPlan {
   switch (condition.kind) {
     case 'text':
@@ -75,7 +155,7 @@ function compileComparison(condition: ExpressionComparison): QueryPlan {
 
 type ArgsOf<Kind> = Extract<ExpressionComparison, { kind: Kind }>['args'];
 
-// Texts
+// Comparisons of texts
 
 /** An expression as a function of the text of its only property. A literal is a constant function. */
 function textFunction(expression: TextExpression): (text: string) => string {
@@ -112,7 +192,7 @@ function compileLike({ text, pattern }: ExpressionLike, negated: boolean): Query
   return { test: textTest(property, (given) => matches(value(given)) !== negated) };
 }
 
-// Numbers
+// Comparisons of numbers
 
 function numberValue(rows: IndexRun, expression: NumberExpression): RowValue<number> {
   if (typeof expression === 'number') return () => expression;
@@ -131,7 +211,7 @@ function compareNumbers(sign: ComparisonOp, [left, right]: ArgsOf<'number'>): Ru
   };
 }
 
-// Times
+// Comparisons of times and periods
 
 function compareTimes(sign: ComparisonOp, [left, right]: ArgsOf<'time'>): RunFilter {
   const holds = comparisons[sign];
@@ -197,32 +277,7 @@ function boundingPeriodOf(
   return boundingPeriod(relation, [start ?? -Infinity, end ?? Infinity]);
 }
 
-/** Compiles conditions on properties to tests of rows with bounds. */
-
-/** The plan for rows for which a condition is true, or false if `negated`. */
-function compileCondition(condition: Condition, negated: boolean): QueryPlan {
-  if ('shape' in condition) return spatial(condition, negated);
-  switch (condition.op) {
-    case 'compare':
-      return compileComparison(condition);
-    case 'match':
-      return compileLike(condition, negated);
-    case 'periods':
-      return compilePeriodRelation(condition, negated);
-    case 'isNull':
-      return isNull(condition, negated);
-    case 'in':
-      return membership(condition, negated);
-    case 'like':
-      return like(condition, negated);
-  }
-  if ('value' in condition) return comparison(condition);
-  return isTemporal(condition) ? temporal(condition, negated) : timeComparison(condition);
-}
-
-const isTemporal = (condition: { op: string }): condition is Temporal => condition.op.startsWith('t_');
-
-// Text
+// Conditions on texts
 
 type ValueComparison = Extract<Comparison, { value: unknown }>;
 
@@ -265,7 +320,7 @@ function like({ property, pattern }: Like, negated: boolean): QueryPlan {
   return { test: textTest(property, (text) => matches(text) !== negated) };
 }
 
-// Cells
+// Conditions on cells
 
 const geocodeFromGridCode = (code: string) => code.slice(code.indexOf('-') + 1);
 
@@ -309,7 +364,7 @@ function spatial({ op, shape }: Spatial, negated: boolean): QueryPlan {
   return { test: test(op === 's_intersects' ? inside : []), ranges: [...inside, ...edge] };
 }
 
-// Numbers
+// Conditions on numbers
 
 function numberComparison(property: NumberProperty, op: ComparisonOp, value: number): QueryPlan {
   if (isWavelength(property)) {
@@ -333,7 +388,7 @@ function columnTest(column: Float32Array | Float64Array, op: ComparisonOp, [star
   return tests[op];
 }
 
-// Times
+// Conditions on times
 
 function withKnown(test: RowFilter, known: RowFilter | undefined): RowFilter {
   return known ? (row) => known(row) && test(row) : test;
@@ -406,7 +461,7 @@ function timeMembership({ property, periods }: TimeMembership, negated: boolean)
 
 const rangeOf = ([start, end]: Period) => ({ start, end });
 
-// Null
+// IS NULL
 
 function isNull({ property }: IsNull, negated: boolean): QueryPlan {
   switch (property) {
@@ -431,60 +486,4 @@ function nullPlan<T>(negated: boolean, valueIn: (rows: IndexRun) => RowValue<T>,
     return (row) => Object.is(value(row), absent) !== negated;
   };
   return { test };
-}
-
-/**
- * The plan of a filter, for any index.
- *
- * Conditions have three values in SQL and CQL2: true, false, unknown. A search returns tiles for which the filter is true. So NOT is
- * first moved down to the conditions, by De Morgan's laws, which also hold for three values. Then each condition is compiled to a
- * test for true, or for false under NOT. Unknown values satisfy neither.
- */
-export function compileFilter(filter: Filter, negated = false): QueryPlan {
-  if (filter.op === 'not') return compileFilter(filter.arg, !negated);
-  if (filter.op === 'and' || filter.op === 'or') {
-    const plans = filter.args.map((arg) => compileFilter(arg, negated));
-    const isAnd = (filter.op === 'and') !== negated;
-    if (plans.length === 0) return isAnd ? {} : EMPTY_PLAN;
-    return isAnd ? conjunction(plans) : disjunction(plans);
-  }
-  if (filter.op === 'isUnknown') return isUnknown(filter, negated);
-  return negated ? compileNegated(filter) : compileCondition(filter, false);
-}
-
-/** A filter is known if it or its negation is true. */
-function isUnknown({ arg }: IsUnknown, negated: boolean): QueryPlan {
-  const known = disjunction([compileFilter(arg), compileFilter(arg, true)]);
-  if (negated) return known;
-  const { test } = known;
-  if (!test) return EMPTY_PLAN;
-  return {
-    test: (rows) => {
-      const isKnown = test(rows);
-      return (row) => !isKnown(row);
-    },
-  };
-}
-
-const NEGATED_OPERATORS: Record<ComparisonOp, ComparisonOp> = {
-  '=': '<>',
-  '<>': '=',
-  '<': '>=',
-  '<=': '>',
-  '>': '<=',
-  '>=': '<',
-};
-
-/** Compiles the opposite condition if there is one, because it has bounds. Both are unknown for the same Items. */
-function compileNegated(condition: Condition): QueryPlan {
-  const { op } = condition;
-  if (op === 'compare')
-    return compileCondition({ ...condition, sign: NEGATED_OPERATORS[condition.sign] }, false);
-  if (op in NEGATED_OPERATORS) {
-    const opposite = { ...condition, op: NEGATED_OPERATORS[op as ComparisonOp] } as Condition;
-    return compileCondition(opposite, false);
-  }
-  if (op === 't_disjoint') return compileCondition({ ...condition, op: 't_intersects' }, false);
-  if (op === 's_disjoint') return compileCondition({ ...condition, op: 's_intersects' }, false);
-  return compileCondition(condition, true);
 }

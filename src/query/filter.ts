@@ -1,6 +1,6 @@
 /**
- * The conditions of a search. CQL2, STAC parameters, the `query` extension and flags of commands are all converted to this tree.
- * It is plain JSON, so equal searches have equal texts.
+ * The conditions of a search. CQL2, STAC parameters, the `query` extension and flags of commands are all converted to this tree. It is
+ * plain JSON, so equal searches have equal texts. The properties that filters can use, and limits and checks of filters.
  */
 
 import { type Check, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../utils/json-schema.js';
@@ -16,8 +16,6 @@ import {
   type TemporalOp,
   temporalRelations,
 } from './operators.js';
-
-/** Expressions in filters. Plain JSON. Readers replace expressions without a property by their value. */
 
 export type TextExpression =
   | string
@@ -40,6 +38,7 @@ export type PeriodEnd = number | null | { property: TimeProperty };
 /** The period of a property, or an interval with both ends included. */
 export type PeriodExpression = { property: TimeProperty } | { interval: [start: PeriodEnd, end: PeriodEnd] };
 
+/** An expression in a filter. Plain JSON. Readers replace expressions without a property by their value. */
 type Expression = TextExpression | NumberExpression | PeriodExpression | PeriodEnd;
 
 /** The properties in an expression, possibly more than once. */
@@ -174,10 +173,10 @@ export function defaultToRawSource(filter: Filter): Filter {
 /** Each condition is tested for every visited row, so these limit the work of a search. */
 const MAX_CONDITIONS = 100;
 const MAX_VERTICES = 10_000;
-const MAX_VALUES = 10_000;
+const MAX_LISTED_VALUES = 10_000;
 const MAX_PATTERNS = 1_000;
 /** Maximum length of a literal text, far more than any text of a tile. */
-const MAX_TEXT = 10_000;
+const MAX_TEXT_LENGTH = 10_000;
 const MAX_OPERATORS = 200;
 /** Maximum number of levels of brackets or operators. Readers of filters check it. */
 export const MAX_DEPTH = 100;
@@ -190,7 +189,7 @@ function checkLimit(what: string, count: number, most: number): void {
 
 /** Limits a literal text, before it is folded or compared. Throws TW_QUERY_TOO_COMPLEX. */
 export function checkText(text: string): string {
-  checkLimit('characters in a text', text.length, MAX_TEXT);
+  checkLimit('characters in a text', text.length, MAX_TEXT_LENGTH);
   return text;
 }
 
@@ -212,7 +211,7 @@ export function checkSize(filter: Filter): Filter {
   checkLimit(
     'values in its lists',
     sum((one) => (one.op === 'in' ? ('periods' in one ? one.periods : one.values).length : 0)),
-    MAX_VALUES,
+    MAX_LISTED_VALUES,
   );
   checkPatterns(sum((one) => (one.op === 'like' || one.op === 'match' ? one.pattern.length : 0)));
   checkLimit('functions and operators in its expressions', sum(operatorsOf), MAX_OPERATORS);
@@ -246,8 +245,6 @@ function conditionsOf(filter: Filter): Condition[] {
   if (filter.op === 'and' || filter.op === 'or') return filter.args.flatMap(conditionsOf);
   return [filter];
 }
-
-/** The properties of Items that filters can use. */
 
 /** How a property is compared. Times are milliseconds since 1970. */
 export type PropertyKind = 'text' | 'number' | 'time' | 'geometry';
@@ -310,6 +307,7 @@ export type NumberProperty = NamesOf<'number'>;
 export type WavelengthProperty = Extract<NumberProperty, `hsi:${string}`>;
 export type TimeProperty = NamesOf<'time'>;
 
+/** The properties of Items that filters can use. */
 export const queryables: Readonly<Record<PropertyName, Property>> = properties;
 
 /** Other members and properties of Items. */
@@ -341,78 +339,81 @@ export function propertyKind(property: PropertyName): PropertyKind {
   return properties[property].kind;
 }
 
-/** Checks the form of filters that other nodes send, which the compiler relies on. */
+const PROPERTY_NAMES = Object.keys(queryables) as PropertyName[];
+const COMPARISON_OPS = Object.keys(comparisons);
 
-const NAMES = Object.keys(queryables) as PropertyName[];
-const COMPARISONS = Object.keys(comparisons);
+const namedSchema = (kind: PropertyKind) => ({
+  enum: PROPERTY_NAMES.filter((name) => propertyKind(name) === kind),
+});
+const periodSchema = (...type: string[]) => ({ type: 'array', minItems: 2, maxItems: 2, items: { type } });
 
-const named = (kind: PropertyKind) => ({ enum: NAMES.filter((name) => propertyKind(name) === kind) });
-const period = (...type: string[]) => ({ type: 'array', minItems: 2, maxItems: 2, items: { type } });
+const conditionSchema = (ops: string[], members: object) => objectOf({ op: { enum: ops }, ...members });
 
-const condition = (ops: string[], members: object) => objectOf({ op: { enum: ops }, ...members });
+const propertySchema = (kind: PropertyKind) => objectOf({ property: namedSchema(kind) });
+const pairSchema = (items: object) => ({ type: 'array', minItems: 2, maxItems: 2, items });
+const expressionSchema = (kind: string) => ({ $ref: `#/definitions/${kind}` });
 
-const property = (kind: PropertyKind) => objectOf({ property: named(kind) });
-const pair = (items: object) => ({ type: 'array', minItems: 2, maxItems: 2, items });
-const expression = (kind: string) => ({ $ref: `#/definitions/${kind}` });
-
-const definitions = {
+const schemaDefinitions = {
   text: {
     anyOf: [
       TEXT,
-      property('text'),
-      objectOf({ op: { enum: Object.keys(foldingFunctions) }, arg: expression('text') }),
+      propertySchema('text'),
+      objectOf({ op: { enum: Object.keys(foldingFunctions) }, arg: expressionSchema('text') }),
     ],
   },
   number: {
     anyOf: [
       NUMBER,
-      property('number'),
-      objectOf({ op: { enum: arithmeticOps }, args: pair(expression('number')) }),
+      propertySchema('number'),
+      objectOf({ op: { enum: arithmeticOps }, args: pairSchema(expressionSchema('number')) }),
     ],
   },
-  time: property('time'),
+  time: propertySchema('time'),
   period: {
     anyOf: [
-      property('time'),
-      objectOf({ interval: pair({ anyOf: [{ type: ['number', 'null'] }, property('time')] }) }),
+      propertySchema('time'),
+      objectOf({ interval: pairSchema({ anyOf: [{ type: ['number', 'null'] }, propertySchema('time')] }) }),
     ],
   },
 };
 
-const compare = (kind: string) =>
-  condition(['compare'], {
+const comparisonSchema = (kind: string) =>
+  conditionSchema(['compare'], {
     kind: { enum: [kind] },
-    sign: { enum: COMPARISONS },
-    args: pair(expression(kind)),
+    sign: { enum: COMPARISON_OPS },
+    args: pairSchema(expressionSchema(kind)),
   });
 
 const checkCondition = messageCheck({
-  definitions,
+  definitions: schemaDefinitions,
   anyOf: [
-    condition(COMPARISONS, { property: named('text'), value: TEXT }),
-    condition(COMPARISONS, { property: named('number'), value: NUMBER }),
-    condition(COMPARISONS, { property: named('time'), period: period('number') }),
-    condition(['in'], { property: named('text'), values: listOf(TEXT) }),
-    condition(['in'], { property: named('number'), values: listOf(NUMBER) }),
-    condition(['in'], { property: named('time'), periods: listOf(period('number')) }),
-    condition(['like'], { property: named('text'), pattern: TEXT }),
-    condition(['isNull'], { property: { enum: NAMES } }),
-    condition(Object.keys(temporalRelations), { property: named('time'), period: period('number', 'null') }),
-    condition(Object.keys(spatialRelations), { shape: { type: 'object' } }),
-    compare('text'),
-    compare('number'),
-    compare('time'),
-    condition(['match'], { text: expression('text'), pattern: TEXT }),
-    condition(['periods'], {
+    conditionSchema(COMPARISON_OPS, { property: namedSchema('text'), value: TEXT }),
+    conditionSchema(COMPARISON_OPS, { property: namedSchema('number'), value: NUMBER }),
+    conditionSchema(COMPARISON_OPS, { property: namedSchema('time'), period: periodSchema('number') }),
+    conditionSchema(['in'], { property: namedSchema('text'), values: listOf(TEXT) }),
+    conditionSchema(['in'], { property: namedSchema('number'), values: listOf(NUMBER) }),
+    conditionSchema(['in'], { property: namedSchema('time'), periods: listOf(periodSchema('number')) }),
+    conditionSchema(['like'], { property: namedSchema('text'), pattern: TEXT }),
+    conditionSchema(['isNull'], { property: { enum: PROPERTY_NAMES } }),
+    conditionSchema(Object.keys(temporalRelations), {
+      property: namedSchema('time'),
+      period: periodSchema('number', 'null'),
+    }),
+    conditionSchema(Object.keys(spatialRelations), { shape: { type: 'object' } }),
+    comparisonSchema('text'),
+    comparisonSchema('number'),
+    comparisonSchema('time'),
+    conditionSchema(['match'], { text: expressionSchema('text'), pattern: TEXT }),
+    conditionSchema(['periods'], {
       relation: { enum: Object.keys(temporalRelations) },
-      args: pair(expression('period')),
+      args: pairSchema(expressionSchema('period')),
     }),
   ],
 });
 
 const checkBox = messageCheck({ type: 'array', minItems: 4, maxItems: 4, items: NUMBER });
 
-/** Throws TW_QUERY_TOO_COMPLEX and TW_QUERY_GEOMETRY. */
+/** Checks the form of filters that other nodes send, which the compiler relies on. Throws TW_QUERY_TOO_COMPLEX and TW_QUERY_GEOMETRY. */
 export const checkRemoteFilter: Check = (filter) => {
   checkNesting(filter);
   for (const pending: [unknown, levels: number][] = [[filter, 0]]; pending.length > 0; ) {

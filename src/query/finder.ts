@@ -1,4 +1,7 @@
-/** Queries over all tiles, on a single node or in a cluster: owner nodes are queried, and their answers are merged. */
+/**
+ * Queries over all tiles, on a single node or in a cluster: owner nodes are queried, and their answers are merged. Each kind of query has
+ * checks of its questions and answers.
+ */
 import type { OwnerQueries, QueryKind, ScatterQuery } from '../dht/index.js';
 import {
   CURSOR_SCHEMA,
@@ -51,9 +54,7 @@ import {
 } from './stac/collections.js';
 import { collectionExtents, type Extent, mergeExtents } from './stac/extents.js';
 
-/** Kinds of queries between nodes, with checks of questions and answers. */
-
-const TEXTS = listOf(TEXT);
+const TEXTS_SCHEMA = listOf(TEXT);
 const nullable = (schema: object) => ({ anyOf: [{ type: 'null' }, schema] });
 
 /** A check of an object with a filter; `check` is for its other members. */
@@ -96,7 +97,7 @@ const TILE_QUERY: QueryKind = {
 const countsBy = (key: object) => objectOf({ counts: listOf(tupleOf(key, COUNT)), overflow: COUNT });
 
 /** Days since 1970, within the range of `Date`. */
-const DAY_NUMBER = { type: 'integer', minimum: -1e8, maximum: 1e8 };
+const DAY_NUMBER_SCHEMA = { type: 'integer', minimum: -1e8, maximum: 1e8 };
 
 const AGGREGATE_QUERY: QueryKind = {
   name: 'aggregate',
@@ -104,7 +105,7 @@ const AGGREGATE_QUERY: QueryKind = {
     messageCheck(
       objectOf({
         filter: {},
-        params: objectOf({}, { ...aggregationQuery, aggregations: { anyOf: [TEXT, TEXTS] } }),
+        params: objectOf({}, { ...aggregationQuery, aggregations: { anyOf: [TEXT, TEXTS_SCHEMA] } }),
       }),
     ),
   ),
@@ -115,7 +116,10 @@ const AGGREGATE_QUERY: QueryKind = {
       last: nullable(TIME_SCHEMA),
       counts: {
         type: 'object',
-        properties: { datetime_frequency: countsBy(DAY_NUMBER), grid_geohash_frequency: countsBy(COUNT) },
+        properties: {
+          datetime_frequency: countsBy(DAY_NUMBER_SCHEMA),
+          grid_geohash_frequency: countsBy(COUNT),
+        },
         additionalProperties: countsBy({ type: ['string', 'number'] }),
       },
     }),
@@ -139,7 +143,7 @@ const EXTENTS_QUERY: QueryKind = {
   ),
 };
 
-const SAMPLE = objectOf({
+const SAMPLE_SCHEMA = objectOf({
   platform: { type: ['string', 'null'] },
   source: TEXT,
   grid: TEXT,
@@ -148,7 +152,7 @@ const SAMPLE = objectOf({
   id: TEXT,
 });
 
-const RANGE = objectOf({ minimum: NUMBER, maximum: NUMBER });
+const RANGE_SCHEMA = objectOf({ minimum: NUMBER, maximum: NUMBER });
 
 const SUMMARIES_QUERY: QueryKind = {
   name: 'contents',
@@ -157,8 +161,13 @@ const SUMMARIES_QUERY: QueryKind = {
     objectOf({
       contents: entriesOf(
         objectOf(
-          { platforms: TEXTS, sources: TEXTS, coverage: RANGE, samples: listOf(SAMPLE) },
-          { cloudCover: RANGE },
+          {
+            platforms: TEXTS_SCHEMA,
+            sources: TEXTS_SCHEMA,
+            coverage: RANGE_SCHEMA,
+            samples: listOf(SAMPLE_SCHEMA),
+          },
+          { cloudCover: RANGE_SCHEMA },
         ),
       ),
       samples: listOf(TILE_RECORD_SCHEMA),

@@ -1,12 +1,10 @@
-/** Relations of a rectangle in degrees, the geometry of every Item, to the shape of a filter. */
+/** Geometries of filters, and the relations of a rectangle in degrees, the geometry of every Item, to them. */
 import { orient2d } from 'robust-predicates';
 import { excerpt } from '../errors.js';
 import { type Bbox, cellBbox, type Grid, grids } from '../grid/index.js';
 import type { CellKeyRange } from '../storage/index.js';
 import { badGeometry } from './errors.js';
 import { axisOrderHint } from './values.js';
-
-/** Line segments with an exact test against rectangles. */
 
 /** Average number of segments in a strip. */
 const SEGMENTS_PER_STRIP = 16;
@@ -22,7 +20,7 @@ interface Strip {
   widest: number;
 }
 
-/** Finds segments by their latitudes, and then by their western ends. */
+/** Line segments with an exact test against rectangles. Finds them by their latitudes, and then by their western ends. */
 class SegmentIndex {
   private readonly ax: Float64Array;
   private readonly ay: Float64Array;
@@ -142,8 +140,6 @@ class SegmentIndex {
   }
 }
 
-/** Geometries of filters: GeoJSON (RFC 7946) or a box, in degrees, with two coordinates per point. */
-
 export type Point = [x: number, y: number];
 
 type SimpleGeometry =
@@ -154,7 +150,10 @@ type SimpleGeometry =
 
 export type Geometry = SimpleGeometry | { type: 'GeometryCollection'; geometries: SimpleGeometry[] };
 
-/** A geometry, or a box, which may cross the antimeridian (west > east). */
+/**
+ * The geometry of a filter, in degrees, with two coordinates per point: GeoJSON (RFC 7946), or a box, which may cross the antimeridian
+ * (west > east).
+ */
 export type Shape = Geometry | { bbox: Bbox };
 
 /** Counterclockwise and closed, as GeoJSON requires. */
@@ -385,9 +384,10 @@ const bboxesIntersect = (a: Bbox, b: Bbox) => b[2] >= a[0] && b[0] <= a[2] && b[
 const bboxContains = ([west, south, east, north]: Bbox, [w, s, e, n]: Bbox) =>
   w >= west && e <= east && s >= south && n <= north;
 
-/** The spatial functions of CQL2: the dimensionally extended nine-intersection model (OGC 06-103r4, section 6.1.15). */
-
-/** Relations of the cell of an Item to a shape. A cell is an area, so the cases of points and lines are omitted. */
+/**
+ * The spatial functions of CQL2, by the dimensionally extended nine-intersection model (OGC 06-103r4, section 6.1.15): relations of the
+ * cell of an Item to a shape. A cell is an area, so the cases of points and lines are omitted.
+ */
 export const spatialRelations = {
   s_intersects: (cell: Bbox, shape: PreparedGeometry) => shape.intersects(cell),
   s_disjoint: (cell: Bbox, shape: PreparedGeometry) => !shape.intersects(cell),
@@ -409,8 +409,6 @@ export const spatialConverse: Partial<Record<SpatialOp, SpatialOp>> = {
   s_contains: 's_within',
 };
 
-/** Covers a shape by ranges of geocode keys. */
-
 /** If more cells are on the edge of a shape, they are not divided further, and their tiles are tested individually. */
 const MAX_EDGE_CELLS = 16;
 
@@ -424,7 +422,9 @@ export interface CellCovering {
   edge: CellKeyRange[];
 }
 
-/** Descends each grid from its largest cells, as long as few cells are on the edge of the shape. */
+/**
+ * Covers a shape by ranges of geocode keys. Descends each grid from its largest cells, as long as few cells are on the edge of the shape.
+ */
 export function coverGeometry(shape: PreparedGeometry): CellCovering {
   const inside: CellKeyRange[] = [];
   const edge: CellKeyRange[] = [];
@@ -464,20 +464,20 @@ interface Cell extends Keys {
   children?: Cell[];
 }
 
-/** Searches visit the same large cells repeatedly, so cells below `roots` are cached, at most this many. */
+/** Searches visit the same large cells repeatedly, so cells below `rootCells` are cached, at most this many. */
 const MAX_CACHED_CELLS = 50_000;
-const roots = new Map<Grid, Cell[]>();
+const rootCells = new Map<Grid, Cell[]>();
 let cachedCells = 0;
 
 function rootsOf(grid: Grid): Cell[] {
   if (cachedCells > MAX_CACHED_CELLS) {
-    roots.clear();
+    rootCells.clear();
     cachedCells = 0;
   }
-  let known = roots.get(grid);
+  let known = rootCells.get(grid);
   if (!known) {
     known = grid.cover(grid.extent, grid.minPrecision).map((root) => cellOf(grid, root, grid.key(root)));
-    roots.set(grid, known);
+    rootCells.set(grid, known);
   }
   return known;
 }

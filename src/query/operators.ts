@@ -1,12 +1,13 @@
-/**
- * The temporal functions of CQL2 (OGC 21-065r2, section 7.8): the relations of Allen ("Maintaining knowledge about temporal
- * intervals", 1983) over closed periods in milliseconds. An instant is a period that ends where it starts.
- */
+/** The operators and functions of filters: relations of periods, arithmetic, comparisons, patterns of LIKE, and folding of texts. */
 
 export type Period = readonly [start: number, end: number];
 
 type Relation = (aStart: number, aEnd: number, bStart: number, bEnd: number) => boolean;
 
+/**
+ * The temporal functions of CQL2 (OGC 21-065r2, section 7.8): the relations of Allen ("Maintaining knowledge about temporal intervals",
+ * 1983) over closed periods in milliseconds. An instant is a period that ends where it starts.
+ */
 export const temporalRelations = {
   t_after: (a, _aEnd, _b, bEnd) => a > bEnd,
   t_before: (_a, aEnd, b) => aEnd < b,
@@ -53,9 +54,10 @@ export function boundingPeriod(op: TemporalOp, [start, end]: Period): Period {
   return op === 't_disjoint' ? [-Infinity, Infinity] : [start, end];
 }
 
-/** The arithmetic of CQL2 (OGC 21-065r2, section 7.12). NaN stands for an unknown number. */
-
-/** `div` drops the fraction of the quotient; `%` is the remainder of that, with the sign of the dividend, as in SQL. */
+/**
+ * The arithmetic of CQL2 (OGC 21-065r2, section 7.12). NaN stands for an unknown number. `div` drops the fraction of the quotient; `%` is
+ * the remainder of that, with the sign of the dividend, as in SQL.
+ */
 const operators = {
   '+': (a, b) => a + b,
   '-': (a, b) => a - b,
@@ -90,8 +92,7 @@ export const comparisons = {
 
 export type ComparisonOp = keyof typeof comparisons;
 
-/** Patterns of LIKE: `%` stands for any text, `_` for one character; a backslash escapes a character. */
-
+/** Parts of a pattern of LIKE: `%` stands for any text, `_` for one character; a backslash escapes a character. */
 const ANY_TEXT = Symbol('%');
 const ONE_CHARACTER = Symbol('_');
 
@@ -156,7 +157,6 @@ function partsOf(pattern: string): (string | symbol)[] {
  * The functions CASEI and ACCENTI of CQL2 (OGC 21-065r2, sections 7.3 and 7.4), which map equivalent texts to equal ones. Literals have
  * at most 10,000 characters, and ids of tiles at most 240.
  */
-
 export type FoldingFunction = 'casei' | 'accenti';
 
 /**

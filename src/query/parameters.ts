@@ -1,6 +1,6 @@
 /**
- * Filters from the parameters of a URL (text), a JSON body (numbers and lists), and command-line flags. Messages name the
- * parameter by its flag.
+ * The parameters of a search in a URL (text), a JSON body (numbers and lists) and flags of commands: filters, the order, and paging tokens.
+ * Messages name the parameter by its flag.
  */
 
 import { createHash } from 'node:crypto';
@@ -58,43 +58,41 @@ import {
   parseNumber,
 } from './values.js';
 
-/** The `query` extension of STAC APIs: comparisons by property. */
-
-/** The operators and their CQL2. */
-const OPERATORS: Record<string, (value: unknown) => [op: string, value: unknown]> = {
+/** The operators of the `query` extension of STAC APIs, comparisons by property, and their CQL2. */
+const QUERY_OPERATORS: Record<string, (value: unknown) => [op: string, value: unknown]> = {
   eq: (value) => ['=', value],
   neq: (value) => ['<>', value],
   lt: (value) => ['<', value],
   lte: (value) => ['<=', value],
   gt: (value) => ['>', value],
   gte: (value) => ['>=', value],
-  startsWith: (value) => ['like', `${literal(value)}%`],
-  endsWith: (value) => ['like', `%${literal(value)}`],
-  contains: (value) => ['like', `%${literal(value)}%`],
+  startsWith: (value) => ['like', `${literalText(value)}%`],
+  endsWith: (value) => ['like', `%${literalText(value)}`],
+  contains: (value) => ['like', `%${literalText(value)}%`],
   in: (value) => ['in', value],
 };
 
 /** Names of the comparisons of a property. */
-const COMPARISON_NAMES = Object.keys(OPERATORS);
+const COMPARISON_NAMES = Object.keys(QUERY_OPERATORS);
 
 /** Parses `{"eo:cloud_cover": {"lte": 10}}`, also as JSON text. Throws TW_QUERY_QUERY, and the errors of `readCql2Json`. */
 function parseQueryExtension(given: unknown): Filter {
-  const query = objectOf(given);
+  const query = parseQueryObject(given);
   return and(
     Object.entries(query).flatMap(([property, comparisons]) => {
       if (!isObject(comparisons)) throw badQueryExtension(`"${property}" has no object of comparisons`);
       return Object.entries(comparisons).map(([name, value]) => {
-        if (!Object.hasOwn(OPERATORS, name)) {
+        if (!Object.hasOwn(QUERY_OPERATORS, name)) {
           throw badQueryExtension(`"${name}" is not a comparison (these are ${COMPARISON_NAMES.join(', ')})`);
         }
-        const [op, operand] = OPERATORS[name]!(typed(property, value));
+        const [op, operand] = QUERY_OPERATORS[name]!(typedValue(property, value));
         return readCql2Json({ op, args: [{ property }, operand] });
       });
     }),
   );
 }
 
-function objectOf(given: unknown): Record<string, unknown> {
+function parseQueryObject(given: unknown): Record<string, unknown> {
   let value = given;
   try {
     if (typeof given === 'string') value = parseJson(given);
@@ -106,14 +104,14 @@ function objectOf(given: unknown): Record<string, unknown> {
 }
 
 /** Some clients write numbers as texts in the JSON of a URL. */
-function typed(property: string, value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((one) => typed(property, one));
+function typedValue(property: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((one) => typedValue(property, one));
   if (typeof value !== 'string' || propertyKind(parsePropertyName(property)) !== 'number') return value;
   const number = parseNumber(value);
   return Number.isNaN(number) ? value : number;
 }
 
-function literal(value: unknown): string {
+function literalText(value: unknown): string {
   if (typeof value !== 'string') throw badQueryExtension('startsWith, endsWith and contains take a text');
   return literalPattern(value);
 }
@@ -143,14 +141,16 @@ export interface FilterParams {
 
 const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84';
 
-const text = { type: 'string' };
+const textSchema = { type: 'string' };
 /** A single word or name. */
-const word = { type: 'string', maxLength: 1000 };
-const percent = documented({ type: 'number' }, { minimum: 0, maximum: 100 });
-const names = documented(text, { pattern: '^\\s*[^\\s,][^,]*(,\\s*[^\\s,][^,]*)*$' });
+const wordSchema = { type: 'string', maxLength: 1000 };
+const percentSchema = documented({ type: 'number' }, { minimum: 0, maximum: 100 });
+const namesSchema = documented(textSchema, { pattern: '^\\s*[^\\s,][^,]*(,\\s*[^\\s,][^,]*)*$' });
 /** Some clients send a list of one name as that name. */
-const list = { anyOf: [{ type: 'array', items: documented(text, { pattern: '\\S' }) }, names] };
-const json = documented(text, { pattern: '^\\s*\\{' });
+const listSchema = {
+  anyOf: [{ type: 'array', items: documented(textSchema, { pattern: '\\S' }) }, namesSchema],
+};
+const jsonSchema = documented(textSchema, { pattern: '^\\s*\\{' });
 
 const GEOCODE_PATTERN = '^([0-9b-hjkmnp-zB-HJKMNP-Z]{1,9}|[0-3]{1,24})$';
 const GEOMETRY_TYPES = [
@@ -161,14 +161,14 @@ const GEOMETRY_TYPES = [
 /** JSON Schema of a filter's `datetime`. With `periods`, days, months and years without a time are accepted. */
 export const datetimeSchema = ({ periods = false } = {}) =>
   documented(
-    { ...word, description: 'An instant or an interval, RFC 3339. It must not end before it starts' },
+    { ...wordSchema, description: 'An instant or an interval, RFC 3339. It must not end before it starts' },
     { pattern: DATETIME_PATTERNS[periods ? 'periods' : 'none'] },
   );
 
 /** JSON Schema of the filter in a body. */
 export const filterBody = {
-  ids: list,
-  collections: list,
+  ids: listSchema,
+  collections: listSchema,
   bbox: documented(
     {
       type: 'array',
@@ -181,14 +181,14 @@ export const filterBody = {
     { description: 'GeoJSON geometry in longitude and latitude; not together with bbox' },
     { type: 'object', required: ['type'], properties: { type: { enum: GEOMETRY_TYPES } } },
   ),
-  geocode: documented(word, { pattern: GEOCODE_PATTERN }),
+  geocode: documented(wordSchema, { pattern: GEOCODE_PATTERN }),
   recurse: { type: 'boolean', description: 'Also the cells inside of geocode, which it requires' },
   datetime: datetimeSchema(),
-  minCloud: percent,
-  maxCloud: percent,
-  minCoverage: percent,
-  source: documented(word, { enum: tileSources }),
-  platform: word,
+  minCloud: percentSchema,
+  maxCloud: percentSchema,
+  minCoverage: percentSchema,
+  source: documented(wordSchema, { enum: tileSources }),
+  platform: wordSchema,
   filter: documented(
     { description: 'CQL2 as JSON or as text' },
     {
@@ -198,8 +198,8 @@ export const filterBody = {
       ],
     },
   ),
-  'filter-lang': documented(word, { enum: FILTER_LANGUAGES }),
-  'filter-crs': documented(word, { enum: [CRS84] }),
+  'filter-lang': documented(wordSchema, { enum: FILTER_LANGUAGES }),
+  'filter-crs': documented(wordSchema, { enum: [CRS84] }),
   query: documented(
     { description: 'Comparisons by property: {"eo:cloud_cover": {"lte": 10}}' },
     {
@@ -216,15 +216,18 @@ export const filterBody = {
 /** JSON Schema of the filter in a URL. */
 export const filterQuery = {
   ...filterBody,
-  ids: names,
-  collections: names,
+  ids: namesSchema,
+  collections: namesSchema,
   bbox: documented(
-    { ...text, description: 'west,south,east,north in degrees; not together with intersects' },
+    { ...textSchema, description: 'west,south,east,north in degrees; not together with intersects' },
     { pattern: BBOX_PATTERN },
   ),
-  intersects: { ...json, description: 'GeoJSON geometry in longitude and latitude; not together with bbox' },
-  filter: documented(text, { minLength: 1, description: 'CQL2 as JSON or as text' }),
-  query: { ...json, description: 'Comparisons by property: {"eo:cloud_cover": {"lte": 10}}' },
+  intersects: {
+    ...jsonSchema,
+    description: 'GeoJSON geometry in longitude and latitude; not together with bbox',
+  },
+  filter: documented(textSchema, { minLength: 1, description: 'CQL2 as JSON or as text' }),
+  query: { ...jsonSchema, description: 'Comparisons by property: {"eo:cloud_cover": {"lte": 10}}' },
 };
 
 /** JSON Schema of the filter of a process. */
@@ -320,16 +323,17 @@ function parseList(parameter: string, given: string | string[]): string[] {
   return names;
 }
 
-/** The properties that filters can use, as JSON Schema: OGC API Features part 3, and the filter extension of STAC APIs. */
-
-const KINDS: Record<PropertyKind, object> = {
+const KIND_SCHEMAS: Record<PropertyKind, object> = {
   text: { type: 'string' },
   number: { type: 'number', minimum: 0 },
   time: { type: 'string', format: 'date-time' },
   geometry: { $ref: 'https://geojson.org/schema/Geometry.json' },
 };
 
-/** `url` is the URL of the document. `names` has the known values of some properties. */
+/**
+ * The properties that filters can use, as JSON Schema: OGC API Features part 3, and the filter extension of STAC APIs. `url` is the URL of
+ * the document. `namesSchema` has the known values of some properties.
+ */
 export function queryablesSchema(
   url: string,
   title: string,
@@ -339,7 +343,7 @@ export function queryablesSchema(
   const properties = Object.entries(queryables).map(
     ([name, { kind, isPercent, title: label, description }]: [string, Property]) => {
       const choice = choices[name];
-      const schema = { title: label, description, ...KINDS[kind], ...(isPercent && { maximum: 100 }) };
+      const schema = { title: label, description, ...KIND_SCHEMAS[kind], ...(isPercent && { maximum: 100 }) };
       return [name, { ...schema, ...(choice?.length && { enum: choice }) }];
     },
   );
@@ -354,9 +358,10 @@ export function queryablesSchema(
   };
 }
 
-/** Checks that the collections in a filter exist: otherwise a misspelt name would silently select nothing. */
-
-/** Called for jobs on the tiles of a filter; a search just returns nothing. Throws TW_QUERY_NO_COLLECTION. */
+/**
+ * Checks that the collections in a filter exist: otherwise a misspelt name would silently select nothing. Called for jobs on the tiles of a
+ * filter; a search just returns nothing. Throws TW_QUERY_NO_COLLECTION.
+ */
 export async function requireCollections(
   storage: Pick<Storage, 'catalogue'>,
   { collections }: FilterParams = {},
@@ -367,14 +372,13 @@ export async function requireCollections(
   if (absent.length > 0) throw noSuchCollections(absent, known.sort());
 }
 
-/** The order of a search: the `sort` extension of STAC APIs. */
-
+/** A key of the order of a search: the `sort` extension of STAC APIs. */
 interface SortKey {
   field: string;
   direction?: 'asc' | 'desc';
 }
 
-const COLUMNS: Partial<Record<PropertyName, SortColumn>> = {
+const SORT_COLUMN_OF: Partial<Record<PropertyName, SortColumn>> = {
   datetime: 'start',
   id: 'id',
   collection: 'collection',
@@ -386,16 +390,16 @@ const COLUMNS: Partial<Record<PropertyName, SortColumn>> = {
   geocode: 'geocode',
 };
 
-const sortKeys = Object.keys(COLUMNS);
+const sortKeys = Object.keys(SORT_COLUMN_OF);
 const sortables = sortKeys.join(', ');
 
-const FIELD = `(properties\\.)?(${sortKeys.join('|')})`;
-const FIELD_WITH_SIGN = `[-+ ]?${FIELD}`;
+const SORT_FIELD = `(properties\\.)?(${sortKeys.join('|')})`;
+const SORT_FIELD_WITH_SIGN = `[-+ ]?${SORT_FIELD}`;
 
 /** JSON Schema of `sortby` in a URL. */
 export const sortbyQuery = documented(
   { type: 'string' },
-  { pattern: `^${FIELD_WITH_SIGN}(,${FIELD_WITH_SIGN})*$` },
+  { pattern: `^${SORT_FIELD_WITH_SIGN}(,${SORT_FIELD_WITH_SIGN})*$` },
 );
 
 /** JSON Schema of `sortby` in a body. */
@@ -406,7 +410,10 @@ export const sortbyBody = documented(
     items: {
       type: 'object',
       required: ['field'],
-      properties: { field: { type: 'string', pattern: `^${FIELD}$` }, direction: { enum: ['asc', 'desc'] } },
+      properties: {
+        field: { type: 'string', pattern: `^${SORT_FIELD}$` },
+        direction: { enum: ['asc', 'desc'] },
+      },
     },
   },
 );
@@ -417,13 +424,13 @@ export const sortbyBody = documented(
  */
 export function parseSortby(given: unknown): SortOrder {
   if (given === undefined) return [];
-  const keys = typeof given === 'string' ? given.split(',').map(parseKey) : given;
-  if (!Array.isArray(keys)) throw badSort(shown(given), sortables);
+  const keys = typeof given === 'string' ? given.split(',').map(parseSortKey) : given;
+  if (!Array.isArray(keys)) throw badSort(shownInMessage(given), sortables);
   const order = new Map<SortColumn, boolean>();
   for (const key of keys) {
-    if (!isSortKey(key)) throw badSort(shown(key), sortables);
+    if (!isSortKey(key)) throw badSort(shownInMessage(key), sortables);
     const name = key.field.replace(/^properties\./, '');
-    const column = Object.hasOwn(COLUMNS, name) ? COLUMNS[name as PropertyName] : undefined;
+    const column = Object.hasOwn(SORT_COLUMN_OF, name) ? SORT_COLUMN_OF[name as PropertyName] : undefined;
     if (column === undefined) throw badSort(key.field, sortables);
     if (!order.has(column)) order.set(column, key.direction === 'desc');
   }
@@ -436,18 +443,13 @@ function isSortKey(key: unknown): key is SortKey {
   return typeof field === 'string' && (direction === 'asc' || direction === 'desc');
 }
 
-const shown = (value: unknown) => JSON.stringify(value).slice(0, 60);
+const shownInMessage = (value: unknown) => JSON.stringify(value).slice(0, 60);
 
 /** A plus sign in a URL is decoded as a space. */
-function parseKey(text: string): SortKey {
+function parseSortKey(text: string): SortKey {
   const [, sign, field] = /^([-+ ]?)(.*)$/s.exec(text) as unknown as [string, string, string];
   return { field: field.trim(), direction: sign === '-' ? 'desc' : 'asc' };
 }
-
-/**
- * Paging tokens: a cursor in the order of tiles, as text that needs no escapes in a URL. A token also has a digest of its
- * search, because a cursor is not valid in another one.
- */
 
 /** A short text that identifies a search. */
 export function searchDigest(filter: Filter, order: SortOrder): string {
@@ -457,6 +459,10 @@ export function searchDigest(filter: Filter, order: SortOrder): string {
     .slice(0, 12);
 }
 
+/**
+ * A paging token: a cursor in the order of tiles, as text that needs no escapes in a URL. It also has the digest of its search, because a
+ * cursor is not valid in another one.
+ */
 export function encodePagingToken({ keys = [], start, collection, id }: Cursor, digest: string): string {
   return Buffer.from(JSON.stringify([digest, keys, start, collection, id])).toString('base64url');
 }
@@ -478,13 +484,13 @@ export function decodePagingToken(token: string, digest: string, order: SortOrde
   const cursor: Cursor = { start, collection, id };
   if (keys.length > 0) cursor.keys = keys as SortValue[];
   const fit = keys.length === 0 || keys.length === order.length;
-  if (!fit || !keys.every((key, i) => fits(order[i]!.column, key))) throw badToken(token);
+  if (!fit || !keys.every((key, i) => fitsColumn(order[i]!.column, key))) throw badToken(token);
   if (encodePagingToken(cursor, digest) !== token) throw badToken(token);
   return cursor;
 }
 
-const NUMBERS = new Set(['start', 'end', 'cloud', 'coverage', 'created']);
+const NUMBER_COLUMNS = new Set(['start', 'end', 'cloud', 'coverage', 'created']);
 
-function fits(column: string, key: unknown): boolean {
-  return key === null || typeof key === (NUMBERS.has(column) ? 'number' : 'string');
+function fitsColumn(column: string, key: unknown): boolean {
+  return key === null || typeof key === (NUMBER_COLUMNS.has(column) ? 'number' : 'string');
 }

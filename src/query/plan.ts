@@ -1,4 +1,4 @@
-/** Query plans: a test of rows, and bounds of the rows that can pass it. */
+/** Query plans: a test of rows, bounds of the rows that can pass it, and a time limit. */
 import { grids } from '../grid/index.js';
 import { type CellKeyRange, mergeRanges, type RunFilter } from '../storage/index.js';
 import { queryTimedOut } from './errors.js';
@@ -114,15 +114,13 @@ function intersectRanges(a: CellKeyRange[], b: CellKeyRange[]): CellKeyRange[] {
   return shared;
 }
 
-/** A time limit for searches. */
-
 /** Maximum time of one search, which blocks the event loop. */
-const TIMEOUT_MS = 5_000;
+const SEARCH_TIMEOUT_MS = 5_000;
 /** Rows between two clock checks; a power of two. */
 const ROWS_PER_CLOCK_CHECK = 4_096;
 
 /** The same plan, whose test throws TW_QUERY_TOO_SLOW after the time limit. */
-export function withTimeout(plan: QueryPlan, limit = TIMEOUT_MS): QueryPlan {
+export function withTimeout(plan: QueryPlan, limit = SEARCH_TIMEOUT_MS): QueryPlan {
   const { test } = plan;
   if (!test) return plan;
   const end = performance.now() + limit;

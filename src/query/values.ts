@@ -1,4 +1,4 @@
-/** The parameter `datetime` of STAC APIs. */
+/** Values of parameters: times and the `datetime` of STAC APIs, numbers, and bounding boxes. */
 
 import type { Bbox } from '../grid/index.js';
 import { badBbox, badDatetime, badInstant } from './errors.js';
@@ -141,8 +141,6 @@ export function axisOrderHint(points: readonly (readonly [x: number, y: number])
 export function parseNumber(text: string): number {
   return /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : NaN;
 }
-
-/** Bounding boxes in parameters. */
 
 const LONGITUDE = '-?(180(\\.0+)?|(1[0-7][0-9]|[0-9]?[0-9])(\\.[0-9]+)?)';
 const LATITUDE = '-?(90(\\.0+)?|[0-8]?[0-9](\\.[0-9]+)?)';

@@ -1,3 +1,5 @@
+/** Errors of rasters: files that cannot be read, and images that cannot be written. */
+
 import { defineError, messageOf } from '../errors.js';
 
 /** The file cannot be opened. */

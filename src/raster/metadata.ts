@@ -1,7 +1,4 @@
-/**
- * GDAL's Persistent Auxiliary Metadata (PAM): properties of a raster in a file of the same name and `.aux.xml`, which GDAL
- * writes if the format cannot hold them. Georeferencing and nodata values are read, if the raster has none of its own.
- */
+/** Metadata and georeferencing beside the pixels: XML, GDAL's `.aux.xml` (PAM) and TIFF tag 42112, corners that the user gives, and ODL. */
 
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -14,8 +11,6 @@ import { parseNodata } from './pixels/data-types.js';
 import type { Affine, BandTags, Crs, RasterHeader } from './raster.js';
 import { parseSpectralTags, spectralMetadataItems } from './wavelengths.js';
 
-/** Parses XML into a plain tree. Refuses entities and document types, and limits size and depth. */
-
 export interface XmlElement {
   /** Without its namespace prefix. */
   name: string;
@@ -26,10 +21,13 @@ export interface XmlElement {
 }
 
 /** Far above real metadata: the largest tile metadata of Sentinel-2 has about 20,000 elements. */
-const MAX_ELEMENTS = 400_000;
+const MAX_XML_ELEMENTS = 400_000;
 const MAX_DEPTH = 64;
 
-/** The root of a document. Throws an Error with the reason. */
+/**
+ * Parses XML into a plain tree and returns its root. Refuses entities and document types, and limits size and depth. Throws an Error with
+ * the reason.
+ */
 export function parseXmlTree(text: string): XmlElement {
   const document: XmlElement = { name: '', attributes: {}, children: [], text: '' };
   const path = [document];
@@ -42,7 +40,7 @@ export function parseXmlTree(text: string): XmlElement {
     throw new Error('it has a document type, which metadata must not have');
   });
   parser.on('opentag', ({ name, attributes }) => {
-    if (++elements > MAX_ELEMENTS) throw new Error(`it has more than ${MAX_ELEMENTS} elements`);
+    if (++elements > MAX_XML_ELEMENTS) throw new Error(`it has more than ${MAX_XML_ELEMENTS} elements`);
     if (path.length > MAX_DEPTH) throw new Error(`its elements are nested more than ${MAX_DEPTH} deep`);
     const element = { name: localName(name), attributes, children: [], text: '' };
     path[path.length - 1].children.push(element);
@@ -75,6 +73,10 @@ export function textOf(element: XmlElement, name: string): string | undefined {
 
 export const localName = (name: string) => name.slice(name.indexOf(':') + 1);
 
+/**
+ * GDAL's Persistent Auxiliary Metadata (PAM): properties of a raster in a file of the same name and `.aux.xml`, which GDAL writes if the
+ * format cannot hold them. Georeferencing and nodata values are read, if the raster has none of its own.
+ */
 export interface Pam {
   path: string;
   /** Well-known text, or a code such as EPSG:32633. */
@@ -85,10 +87,10 @@ export interface Pam {
 }
 
 /** Histograms and attribute tables make these files larger than the properties that are read. */
-const MAX_BYTES = 16e6;
+const MAX_PAM_BYTES = 16e6;
 
 /** Refuses links, and does not wait for a writer of a named pipe. */
-const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Codes of `open` if the name does not exist, or is a link or a socket. FreeBSD returns EMLINK for a link. */
 const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EMLINK', 'ENXIO']);
@@ -104,11 +106,11 @@ export async function readPam(raster: string, warnings: string[]): Promise<Pam |
   const path = pamPath(raster);
   let file: FileHandle | undefined;
   try {
-    file = await open(path, FLAGS);
+    file = await open(path, OPEN_FLAGS);
     // Checks the opened file, because another file may take its name at any time.
     const info = await file.stat();
     if (!info.isFile()) return undefined;
-    if (info.size > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES / 1e6} MB`);
+    if (info.size > MAX_PAM_BYTES) throw new Error(`it is larger than ${MAX_PAM_BYTES / 1e6} MB`);
     return pamOf(parseXmlTree(await file.readFile('utf8')), path);
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
@@ -192,26 +194,24 @@ export function nodataOfPam(
 }
 
 /**
- * The XML of TIFF tag 42112, in which GDAL keeps metadata items of the dataset and properties of bands. GDAL escapes the text
- * of an item twice, and expects other writers to do the same.
+ * The XML of TIFF tag 42112, in which GDAL keeps metadata items of the dataset and properties of bands; undefined if it would be empty.
+ * GDAL escapes the text of an item twice, and expects other writers to do the same.
  */
-
-/** The XML text; undefined if it would be empty. */
 export function gdalMetadataXml(metadata: Record<string, string>, bandTags: BandTags[]): string | undefined {
-  const items = Object.entries(metadata).map(([name, value]) => item(name, '', value));
+  const items = Object.entries(metadata).map(([name, value]) => itemXml(name, '', value));
   for (const [band, { description, scale, offset, ...spectral }] of bandTags.entries()) {
     const of = (name: string, value: string) =>
-      items.push(item(name, ` sample="${band}" role="${name.toLowerCase()}"`, value));
+      items.push(itemXml(name, ` sample="${band}" role="${name.toLowerCase()}"`, value));
     if (description !== undefined) of('DESCRIPTION', description);
     if (offset !== undefined) of('OFFSET', String(offset));
     if (scale !== undefined) of('SCALE', String(scale));
     for (const { name, value, domain } of spectralMetadataItems(spectral))
-      items.push(item(name, ` sample="${band}"${domain ? ` domain="${domain}"` : ''}`, value));
+      items.push(itemXml(name, ` sample="${band}"${domain ? ` domain="${domain}"` : ''}`, value));
   }
   return items.length === 0 ? undefined : `<GDALMetadata>\n${items.join('')}</GDALMetadata>\n`;
 }
 
-function item(name: string, attributes: string, value: string): string {
+function itemXml(name: string, attributes: string, value: string): string {
   return `  <Item name="${escapeXml(name)}"${attributes}>${escapeXml(escapeXml(value))}</Item>\n`;
 }
 
@@ -285,7 +285,6 @@ function unescapeXml(text: string): string {
 }
 
 /** Georeferencing given by the user for a raster that has none, or a wrong one. */
-
 export interface GeoreferencingOverride {
   crs: Crs;
   /** Outer corners of the upper left and of the lower right pixel, in the units of the system (longitude first). */
@@ -310,10 +309,6 @@ export function georeferenceByCorners(
   return { crs, transform, isDescribedOutside: true };
 }
 
-/**
- * Parses the Object Description Language of the metadata of HDF-EOS and Landsat: GROUP and OBJECT, each with an END_GROUP or
- * END_OBJECT, and KEY=value lines; END ends the text (HDF-EOS Library User's Guide, "Structural Metadata").
- */
 interface OdlNode {
   /** Empty for the root. */
   name: string;
@@ -322,7 +317,11 @@ interface OdlNode {
   children: OdlNode[];
 }
 
-/** Never fails: it skips lines that are not ODL. */
+/**
+ * Parses the Object Description Language of the metadata of HDF-EOS and Landsat: GROUP and OBJECT, each with an END_GROUP or END_OBJECT,
+ * and KEY=value lines; END ends the text (HDF-EOS Library User's Guide, "Structural Metadata"). Never fails: it skips lines that are not
+ * ODL.
+ */
 export function parseOdl(text: string): OdlNode {
   const root: OdlNode = { name: '', values: {}, children: [] };
   const open = [root];

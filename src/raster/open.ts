@@ -1,4 +1,4 @@
-/** Opens rasters. The content, not the name, decides the format. */
+/** Opens rasters, and lists those of files that hold several. The content, not the name, decides the format. */
 import { TilewrightError } from '../errors.js';
 import {
   noCrs,
@@ -139,8 +139,6 @@ function rasterTypeOfFile({ path, start }: SourceFile): RasterType {
   const { found, advice } = describeSignature(start);
   throw notTiff(path, found, RAW_IMAGE.test(path) ? ENVI_ADVICE : advice);
 }
-
-/** Files that hold several rasters. */
 
 /**
  * Lists the layers of an HDF4, HDF5 or netCDF file; `openRaster(path, layer.name)` opens one of them. Throws the errors of

@@ -1,4 +1,4 @@
-/** Opens files. */
+/** Opens files, detects their types by their first bytes (names do not count), and limits the sizes that they declare. */
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { TilewrightError } from '../errors.js';
@@ -77,8 +77,6 @@ export async function withFile<T>(path: string, use: (file: SourceFile) => Promi
   }
 }
 
-/** Detects the type of a file by its first bytes; its name does not count. */
-
 /** Types of files that tilewright can open. */
 export type FileType =
   | 'tiff'
@@ -156,9 +154,7 @@ export function describeSignature(start: Uint8Array): { found: string; advice: s
   return { found: 'its format is not known', advice: DEFAULT_ADVICE };
 }
 
-/** Limits on sizes in files; larger ones are errors. */
-
-/** No real sensor has wider images. The limit keeps arithmetic on sizes exact. */
+/** Larger sizes in files are errors. No real sensor has wider images, and the limit keeps arithmetic on sizes exact. */
 export const MAX_SIDE_PIXELS = 2 ** 24;
 export const MAX_BANDS = 4096;
 /** Largest decoded size of one block, bytes. */

@@ -1,7 +1,5 @@
-/** Wavelengths of bands in GDAL metadata items, in the forms that ENVI and EnMAP-Box write and read. */
+/** Wavelengths of bands: in nanometres, and in GDAL metadata items, in the forms that ENVI and EnMAP-Box write and read. */
 import { aliasTable, type SpectralTags } from './raster.js';
-
-/** Converts wavelengths to nanometres. */
 
 /** Nanometres in one unit, by the names that ENVI, GDAL and other tools write, in lower case. */
 const NANOMETRES_PER_UNIT = aliasTable([

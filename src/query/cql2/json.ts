@@ -1,4 +1,4 @@
-/** Converts CQL2 JSON (OGC 21-065r2, section 8) to the filter tree. CQL2 text is converted to CQL2 JSON first. */
+/** Converts CQL2 JSON (OGC 21-065r2, section 8) to the filter tree, and back. CQL2 text is converted to CQL2 JSON first. */
 
 import { parseJson } from '../../utils/json-text.js';
 import { badCql2, badFilterLanguage, filterTooComplex, unsupportedCql2 } from '../errors.js';
@@ -45,10 +45,9 @@ import {
 } from './operands.js';
 import { parseCql2Text } from './text.js';
 
-/** Temporal functions of CQL2 JSON. Their arguments are properties, instants, and intervals of these. */
-
 type Period = { literal: OpenPeriod } | { expression: PeriodExpression };
 
+/** Temporal functions of CQL2 JSON. Their arguments are properties, instants, and intervals of these. */
 class TemporalReader {
   constructor(private readonly operands: OperandReader) {}
 
@@ -58,7 +57,7 @@ class TemporalReader {
       | undefined;
     const other = named?.property ?? 'an interval';
     const [a, b] = args.map((arg, i) => this.period(arg, `${at}[${i}]`, where, other)) as [Period, Period];
-    if ('literal' in a && 'literal' in b) return holds(op, a.literal, b.literal) ? and([]) : or([]);
+    if ('literal' in a && 'literal' in b) return relationHolds(op, a.literal, b.literal) ? and([]) : or([]);
     if ('expression' in a && 'property' in a.expression && 'literal' in b)
       return { op, property: a.expression.property, period: b.literal };
     if ('literal' in a && 'expression' in b && 'property' in b.expression)
@@ -106,7 +105,7 @@ function timeOf(operand: Exclude<Operand, { kind: 'literal' }>, where: string): 
 const expressionOf = (period: Period): PeriodExpression =>
   'literal' in period ? { interval: period.literal } : period.expression;
 
-function holds(op: TemporalOp, [a, aEnd]: OpenPeriod, [b, bEnd]: OpenPeriod): boolean {
+function relationHolds(op: TemporalOp, [a, aEnd]: OpenPeriod, [b, bEnd]: OpenPeriod): boolean {
   return temporalRelations[op](a ?? -Infinity, aEnd ?? Infinity, b ?? -Infinity, bEnd ?? Infinity);
 }
 
@@ -120,7 +119,7 @@ const CONDITIONS = new Map(
 /** Throws TW_QUERY_CQL2_SYNTAX and the errors of `readCql2Json`. */
 export function readCql2Text(source: string): Filter {
   const { json, positions } = parseCql2Text(source);
-  return new Reader((node) => {
+  return new ConditionReader((node) => {
     const position = positions.get(node);
     return position === undefined ? '' : `at character ${position}`;
   }).filter(json, '', 0);
@@ -128,7 +127,7 @@ export function readCql2Text(source: string): Filter {
 
 /** Throws TW_QUERY_CQL2, _CQL2_UNSUPPORTED, _UNKNOWN_PROPERTY, _NOT_QUERYABLE, _GEOMETRY, _DATETIME, _TOO_COMPLEX. */
 export function readCql2Json(json: unknown): Filter {
-  return new Reader((_, path) => (path === '' ? '' : `at ${path}`)).filter(json, '', 0);
+  return new ConditionReader((_, path) => (path === '' ? '' : `at ${path}`)).filter(json, '', 0);
 }
 
 /** The values of `filter-lang`. */
@@ -159,7 +158,7 @@ export function readCql2(filter: unknown, language?: string): Filter {
   }
 }
 
-class Reader {
+class ConditionReader {
   private readonly operands: OperandReader;
   private readonly temporal: TemporalReader;
   /** Levels of IS NULL around the current condition. */
@@ -331,7 +330,6 @@ class Reader {
 const REFLEXIVE_RELATIONS = new Set<SpatialOp>(['s_intersects', 's_within', 's_contains', 's_equals']);
 
 /** Writes the filter tree as CQL2 JSON, which `readCql2Json` converts back to the same tree. */
-
 export function toCql2Json(filter: Filter): unknown {
   switch (filter.op) {
     case 'and':

@@ -1,4 +1,4 @@
-/** The operands of conditions in CQL2 JSON: properties, literals, and expressions of these. */
+/** The operands of conditions in CQL2 JSON, properties, literals, and expressions of these; comparisons of two operands. */
 import { badCql2, filterTooComplex, unsupportedCql2 } from '../errors.js';
 import {
   and,
@@ -27,8 +27,6 @@ import {
   foldPattern,
 } from '../operators.js';
 import { checkBbox, parseDatetime } from '../values.js';
-
-/** Reads literals in CQL2 JSON, and checks their types against the other operand. */
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -237,8 +235,6 @@ export function describeOperand(operand: Operand): string {
   if (operand.kind === 'literal') return describeLiteral(operand.literal);
   return operand.label;
 }
-
-/** Comparisons of two operands of CQL2 JSON. */
 
 /** The equivalent operators with swapped operands, for those that are not symmetric. */
 const CONVERSE_OPERATORS: Partial<Record<ComparisonOp, ComparisonOp>> = {

@@ -5,8 +5,7 @@
 import { badCql2Text, filterTooComplex, unsupportedCql2 } from '../errors.js';
 import { MAX_DEPTH } from '../filter.js';
 
-/** Tokens of CQL2 text (OGC 21-065r2, annex B). */
-
+/** A token of CQL2 text. */
 interface Token {
   kind: 'name' | 'quotedName' | 'text' | 'number' | 'sign' | 'end';
   /** Names and texts without their quotes. */
@@ -16,9 +15,9 @@ interface Token {
 }
 
 /** Maximum number of characters, enough for the maximum number of points in a filter. */
-const MAX_LENGTH = 500_000;
+const MAX_TEXT_LENGTH = 500_000;
 
-const PATTERNS: [Token['kind'], RegExp][] = [
+const TOKEN_PATTERNS: [Token['kind'], RegExp][] = [
   ['number', /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/iuy],
   ['name', /[\p{L}_:][\p{L}\p{M}\p{N}_:.]*/uy],
   ['quotedName', /"(?:[^"]|"")+"/uy],
@@ -28,7 +27,7 @@ const PATTERNS: [Token['kind'], RegExp][] = [
 
 /** The tokens of a text; the last one has the kind `end`. Throws TW_QUERY_CQL2_SYNTAX, TW_QUERY_TOO_COMPLEX. */
 function tokenize(source: string): Token[] {
-  if (source.length > MAX_LENGTH) throw filterTooComplex('characters', source.length, MAX_LENGTH);
+  if (source.length > MAX_TEXT_LENGTH) throw filterTooComplex('characters', source.length, MAX_TEXT_LENGTH);
   const tokens: Token[] = [];
   const space = /\s*/uy;
   for (let at = 0; ; ) {
@@ -43,7 +42,7 @@ function tokenize(source: string): Token[] {
 }
 
 function tokenAt(source: string, at: number): Token & { end: number } {
-  for (const [kind, pattern] of PATTERNS) {
+  for (const [kind, pattern] of TOKEN_PATTERNS) {
     pattern.lastIndex = at;
     const raw = pattern.exec(source)?.[0];
     if (raw !== undefined)
@@ -124,12 +123,10 @@ class TokenStream {
   }
 }
 
-/** Parses geometry literals of CQL2 text, well-known text and BBOX, to GeoJSON. The GeoJSON is checked later. */
+type GeometryReader = (tokens: TokenStream) => unknown;
 
-type Reader = (tokens: TokenStream) => unknown;
-
-const list =
-  (item: Reader): Reader =>
+const listReader =
+  (item: GeometryReader): GeometryReader =>
   (tokens) => {
     tokens.expect('(');
     const items = [item(tokens)];
@@ -139,52 +136,54 @@ const list =
   };
 
 /** Two numbers, and an optional height. */
-const point: Reader = (tokens) => {
+const point: GeometryReader = (tokens) => {
   const numbers = [tokens.signedNumber(), tokens.signedNumber()];
   if (!tokens.nextIs(',') && !tokens.nextIs(')')) numbers.push(tokens.signedNumber());
   return numbers;
 };
 
-const pointInBrackets: Reader = (tokens) => {
+const pointInBrackets: GeometryReader = (tokens) => {
   tokens.expect('(');
   const value = point(tokens);
   tokens.expect(')');
   return value;
 };
 
-const points = list(point);
+const points = listReader(point);
 
-const coordinates: Record<string, [type: string, read: Reader]> = {
+const GEOMETRY_READERS: Record<string, [type: string, read: GeometryReader]> = {
   POINT: ['Point', pointInBrackets],
   LINESTRING: ['LineString', points],
-  POLYGON: ['Polygon', list(points)],
+  POLYGON: ['Polygon', listReader(points)],
   MULTIPOINT: [
     'MultiPoint',
-    list((tokens) => (tokens.nextIs('(') ? pointInBrackets(tokens) : point(tokens))),
+    listReader((tokens) => (tokens.nextIs('(') ? pointInBrackets(tokens) : point(tokens))),
   ],
-  MULTILINESTRING: ['MultiLineString', list(points)],
-  MULTIPOLYGON: ['MultiPolygon', list(list(points))],
+  MULTILINESTRING: ['MultiLineString', listReader(points)],
+  MULTIPOLYGON: ['MultiPolygon', listReader(listReader(points))],
 };
 
-/** Parses a geometry; undefined if the next token does not begin one. */
+/**
+ * Parses a geometry literal, well-known text or BBOX, to GeoJSON, which is checked later. Undefined if the next token does not begin one.
+ */
 function parseGeometry(tokens: TokenStream): object | undefined {
   const word = tokens.peek().text.toUpperCase();
   const withHeight = tokens.nextIs('Z', 1);
   if (!tokens.nextIs('(', withHeight ? 2 : 1)) return undefined;
   if (word === 'BBOX') {
     tokens.next();
-    return { bbox: list((inside) => inside.signedNumber())(tokens) };
+    return { bbox: listReader((inside) => inside.signedNumber())(tokens) };
   }
   const collection = word === 'GEOMETRYCOLLECTION';
-  const reader = coordinates[word];
+  const reader = GEOMETRY_READERS[word];
   if (!collection && !reader) return undefined;
   tokens.next();
   if (withHeight) tokens.next();
   if (reader) return { type: reader[0], coordinates: reader[1](tokens) };
-  return { type: 'GeometryCollection', geometries: list(partOfCollection)(tokens) };
+  return { type: 'GeometryCollection', geometries: listReader(partOfCollection)(tokens) };
 }
 
-const partOfCollection: Reader = (tokens) => {
+const partOfCollection: GeometryReader = (tokens) => {
   if (tokens.nextIs('GEOMETRYCOLLECTION')) tokens.fail('a geometry other than a collection');
   return parseGeometry(tokens) ?? tokens.fail('a geometry');
 };
@@ -196,18 +195,18 @@ interface ParsedText {
 }
 
 /** JSON of a part of the text, and its type. `truth`: TRUE or FALSE, which are conditions and values. */
-interface Part {
+interface ParsedPart {
   json: unknown;
   is: 'condition' | 'value' | 'truth';
 }
 
 const COMPARISONS = ['=', '<>', '<=', '>=', '<', '>'];
-const RESERVED = new Set('AND OR NOT LIKE BETWEEN IN IS NULL TRUE FALSE'.split(' '));
+const RESERVED_WORDS = new Set('AND OR NOT LIKE BETWEEN IN IS NULL TRUE FALSE'.split(' '));
 const FOLDING_FUNCTIONS = ['CASEI', 'ACCENTI'];
 const EXPECTED_COMPARISON = 'a comparison (=, <>, <, <=, >, >=, LIKE, BETWEEN, IN, IS NULL)';
 
-const value = (json: unknown): Part => ({ json, is: 'value' });
-const condition = (json: unknown): Part => ({ json, is: 'condition' });
+const valuePart = (json: unknown): ParsedPart => ({ json, is: 'value' });
+const conditionPart = (json: unknown): ParsedPart => ({ json, is: 'condition' });
 
 /** Throws TW_QUERY_CQL2_SYNTAX, TW_QUERY_CQL2_UNSUPPORTED, TW_QUERY_TOO_COMPLEX. */
 export function parseCql2Text(source: string): ParsedText {
@@ -227,30 +226,30 @@ class Parser {
     return { json, positions: this.positions };
   }
 
-  private disjunction(): Part {
+  private disjunction(): ParsedPart {
     return this.chain('OR', () => this.chain('AND', () => this.factor()));
   }
 
   /** A single part in brackets may also be a value, followed by an operator. */
-  private chain(word: 'AND' | 'OR', part: () => Part): Part {
+  private chain(word: 'AND' | 'OR', part: () => ParsedPart): ParsedPart {
     const { position } = this.tokens;
     const first = part();
     if (!this.tokens.nextIs(word)) return first;
     const args = [this.conditionOf(first)];
     while (this.tokens.accept(word)) args.push(this.conditionOf(part()));
-    return condition(this.node(word.toLowerCase(), args, position));
+    return conditionPart(this.node(word.toLowerCase(), args, position));
   }
 
-  private conditionOf({ json, is }: Part): unknown {
+  private conditionOf({ json, is }: ParsedPart): unknown {
     return is === 'value' ? this.tokens.fail(EXPECTED_COMPARISON) : json;
   }
 
-  private factor(): Part {
+  private factor(): ParsedPart {
     const { tokens } = this;
     const { position } = tokens;
     if (!tokens.accept('NOT')) return this.predicate();
     const arg = this.conditionOf(this.withDepthLimit(() => this.factor()));
-    return condition(this.node('not', [arg], position));
+    return conditionPart(this.node('not', [arg], position));
   }
 
   /** Limits the levels of brackets, NOT and functions. */
@@ -261,7 +260,7 @@ class Parser {
     return parsed;
   }
 
-  private predicate(): Part {
+  private predicate(): ParsedPart {
     const { tokens } = this;
     const { position } = tokens;
     const { kind, text } = tokens.peek();
@@ -269,7 +268,7 @@ class Parser {
       if (/^a_/i.test(text)) tokens.unsupported(`the array function ${text}`);
       tokens.next();
       const args = this.pair(() => this.operand('a property, a geometry or a time'));
-      return condition(this.node(text.toLowerCase(), args, position));
+      return conditionPart(this.node(text.toLowerCase(), args, position));
     }
     const left = this.sum('a property, NOT or "("');
     if (tokens.accept('IS')) {
@@ -279,7 +278,7 @@ class Parser {
     }
     if (left.is === 'condition') return left;
     const sign = COMPARISONS.find((one) => tokens.accept(one));
-    if (sign) return condition(this.node(sign, [left.json, this.operand('a value')], position));
+    if (sign) return conditionPart(this.node(sign, [left.json, this.operand('a value')], position));
     const negated = left.is === 'value' && tokens.accept('NOT');
     const list = this.listPredicate(left.json);
     if (list) return this.negated(negated, this.node(...list, position), position);
@@ -304,8 +303,8 @@ class Parser {
     return undefined;
   }
 
-  private negated(negated: boolean, node: object, position: number): Part {
-    return condition(negated ? this.node('not', [node], position) : node);
+  private negated(negated: boolean, node: object, position: number): ParsedPart {
+    return conditionPart(negated ? this.node('not', [node], position) : node);
   }
 
   /** A text in quotes, or a function of texts with a pattern as its argument. */
@@ -347,46 +346,46 @@ class Parser {
     return this.sum(expected).json;
   }
 
-  private sum(expected: string): Part {
+  private sum(expected: string): ParsedPart {
     return this.arithmetic(['+', '-'], () =>
       this.arithmetic(['*', '/', '%', 'DIV'], () => this.power(expected)),
     );
   }
 
   /** Operators of the same precedence, from left to right. */
-  private arithmetic(signs: string[], part: () => Part): Part {
+  private arithmetic(signs: string[], part: () => ParsedPart): ParsedPart {
     const { tokens } = this;
     let left = part();
     for (;;) {
       const { position } = tokens;
       const sign = left.is === 'value' ? signs.find((one) => tokens.accept(one)) : undefined;
       if (sign === undefined) return left;
-      left = value(this.node(sign.toLowerCase(), [left.json, part().json], position));
+      left = valuePart(this.node(sign.toLowerCase(), [left.json, part().json], position));
     }
   }
 
-  private power(expected: string): Part {
+  private power(expected: string): ParsedPart {
     const { tokens } = this;
     const base = this.signed(expected);
     const { position } = tokens;
     if (base.is !== 'value' || !tokens.accept('^')) return base;
-    const power = value(this.node('^', [base.json, this.signed('a number').json], position));
+    const power = valuePart(this.node('^', [base.json, this.signed('a number').json], position));
     // The grammar of CQL2 allows one exponent: the order of two is not defined.
     if (tokens.nextIs('^')) tokens.fail('brackets around one of the powers, such as (a ^ b) ^ c');
     return power;
   }
 
   /** A minus sign has the highest precedence: -a ^ 2 is the square of -a. */
-  private signed(expected: string): Part {
+  private signed(expected: string): ParsedPart {
     const { tokens } = this;
     const { position } = tokens;
     const isNumber = tokens.peek(1).kind === 'number';
     if (!isNumber && tokens.accept('-'))
-      return value(this.node('*', [-1, this.primary('a number').json], position));
+      return valuePart(this.node('*', [-1, this.primary('a number').json], position));
     return this.primary(expected);
   }
 
-  private primary(expected: string): Part {
+  private primary(expected: string): ParsedPart {
     const { tokens } = this;
     const { position } = tokens;
     const { kind, text } = tokens.peek();
@@ -395,22 +394,23 @@ class Parser {
       tokens.expect(')');
       return inner;
     }
-    if (kind === 'text') return value(tokens.next().text);
-    if (kind === 'number' || tokens.nextIs('-') || tokens.nextIs('+')) return value(tokens.signedNumber());
-    if (kind === 'quotedName') return value(this.mark({ property: tokens.next().text }, position));
+    if (kind === 'text') return valuePart(tokens.next().text);
+    if (kind === 'number' || tokens.nextIs('-') || tokens.nextIs('+'))
+      return valuePart(tokens.signedNumber());
+    if (kind === 'quotedName') return valuePart(this.mark({ property: tokens.next().text }, position));
     if (tokens.nextIs('[')) tokens.unsupported('an array');
     if (kind !== 'name') return tokens.fail(expected);
     const word = text.toUpperCase();
     const literal = parseGeometry(tokens) ?? this.time(word);
-    if (literal) return value(this.mark(literal, position));
-    if (tokens.nextIs('(', 1) && !RESERVED.has(word)) {
+    if (literal) return valuePart(this.mark(literal, position));
+    if (tokens.nextIs('(', 1) && !RESERVED_WORDS.has(word)) {
       if (!FOLDING_FUNCTIONS.includes(word)) tokens.unsupported(`the function ${text}`);
-      return value(this.fold(position, () => this.operand('a text')));
+      return valuePart(this.fold(position, () => this.operand('a text')));
     }
     if (word === 'TRUE' || word === 'FALSE')
       return { json: tokens.next().text.toUpperCase() === 'TRUE', is: 'truth' };
-    if (RESERVED.has(word)) return tokens.fail(expected);
-    return value(this.mark({ property: tokens.next().text }, position));
+    if (RESERVED_WORDS.has(word)) return tokens.fail(expected);
+    return valuePart(this.mark({ property: tokens.next().text }, position));
   }
 
   /** DATE('...'), TIMESTAMP('...'), INTERVAL('...', '...'). */
@@ -431,7 +431,7 @@ class Parser {
     const { position } = tokens;
     const { kind, text } = tokens.peek();
     if (kind === 'name' && tokens.nextIs('(', 1)) tokens.unsupported(`the function ${text} in an interval`);
-    const isProperty = kind === 'quotedName' || (kind === 'name' && !RESERVED.has(text.toUpperCase()));
+    const isProperty = kind === 'quotedName' || (kind === 'name' && !RESERVED_WORDS.has(text.toUpperCase()));
     if (isProperty) return this.mark({ property: tokens.next().text }, position);
     return tokens.expectKind('text', "a time in quotes, '..' or a property");
   }

@@ -1,4 +1,4 @@
-/** Collections as STAC 1.0.0 Collections. */
+/** Collections as STAC 1.0.0 Collections, and the summaries of their tiles. */
 
 import type { OwnerShare } from '../../dht/index.js';
 import { type Bbox, type GridName, gridByName } from '../../grid/index.js';
@@ -94,8 +94,6 @@ function mapLinks(xyz: string): StacLink[] {
   ];
 }
 
-/** Summaries of the tiles of a collection: `summaries` and `item_assets` of its STAC document. */
-
 /** Percent, ends included. */
 interface Range {
   minimum: number;
@@ -112,6 +110,7 @@ interface Sample {
   id: string;
 }
 
+/** Summaries of the tiles of a collection, for `summaries` and `item_assets` of its STAC document. */
 export interface CollectionSummaries {
   platforms: string[];
   sources: string[];

@@ -5,9 +5,7 @@ import type { ColumnIndex, IndexRun } from '../../storage/index.js';
 import { memoizePerVersion } from '../memoize.js';
 import { visitRuns } from '../search.js';
 
-/** Longitudes as disjoint spans from west to east, and the shortest arc of the globe that contains them all. */
-
-/** Degrees from -180 to 180, west first. */
+/** Degrees from -180 to 180, west first. Lists of spans are disjoint and ordered from west to east. */
 type LongitudeSpan = [west: number, east: number];
 
 /** The edges of touching cells differ by rounding. */

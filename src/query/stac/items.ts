@@ -1,4 +1,4 @@
-/** Types and parts of STAC 1.0.0 Items. */
+/** Types and parts of STAC 1.0.0 Items, and the links and URLs that all kinds of STAC documents use. */
 
 import type { Bbox, GridBounds } from '../../grid/index.js';
 import { declaredNodata, isHyperspectral } from '../../raster/index.js';
@@ -11,8 +11,6 @@ import {
   type TileRecord,
   wavelengthRange,
 } from '../../storage/index.js';
-
-/** Links and URLs that all kinds of STAC documents use. */
 
 export interface StacLink {
   rel: string;

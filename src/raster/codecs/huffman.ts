@@ -1,4 +1,4 @@
-/** Prefix codes of DEFLATE (RFC 1951, 3.2.2), for up to 512 symbols that occur less than 2 ** 23 times in total. */
+/** Prefix codes of DEFLATE (RFC 1951, 3.2.2), for up to 512 symbols that occur less than 2 ** 23 times in total, and Adler-32. */
 import { loadWasmKernel } from '../../utils/wasm-loader.js';
 
 /**
@@ -98,11 +98,13 @@ function reversed(code: number, length: number): number {
   return result;
 }
 
-/** Adler-32 (RFC 1950), the checksum of a zlib stream, by adler32.wat over the memory of another kernel. */
-
-/** The checksum of `length` bytes at `from`, continued from `sums` (1 at the start of a stream). A 32-bit integer. */
+/**
+ * Adler-32 (RFC 1950), the checksum of a zlib stream. The checksum of `length` bytes at `from`, continued from `sums` (1 at the start of a
+ * stream). A 32-bit integer.
+ */
 export type Adler32 = (sums: number, from: number, length: number) => number;
 
+/** The checksum by adler32.wat, over the memory of another kernel. */
 export function createAdler32({ memory }: { memory: object }): Adler32 {
   const kernel = loadWasmKernel<{ adler: Adler32 }>(new URL('./adler32.wasm', import.meta.url), {
     kernel: { memory },

@@ -6,8 +6,6 @@ import type { Sharp } from 'sharp';
 import type { TiffBlocks } from '../raster.js';
 import { type BlockShape, requireSize } from './libraries.js';
 
-/** Checks the structure of a JPEG stream (ITU-T T.81, annex B) before a decoder allocates memory for its declared size. */
-
 const SOI = 0xd8;
 const EOI = 0xd9;
 const SOS = 0xda;
@@ -31,7 +29,10 @@ interface JpegFrame {
   samples: number;
 }
 
-/** The only frame of a stream. Throws an Error if the stream is damaged, or if the decoder cannot decode it in bounded time. */
+/**
+ * The only frame of a stream, whose structure (ITU-T T.81, annex B) is checked before a decoder allocates memory for its declared size.
+ * Throws an Error if the stream is damaged, or if the decoder cannot decode it in bounded time.
+ */
 export function jpegFrame(bytes: Uint8Array): JpegFrame {
   let frame: JpegFrame | undefined;
   let scans = 0;

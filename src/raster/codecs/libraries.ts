@@ -1,6 +1,6 @@
 /**
- * Codecs from libraries: Zstandard and LERC. Their decoders allocate the size that a block declares, so each block is first
- * checked against the header of the image, and never decodes to more.
+ * Codecs from libraries, Zstandard and LERC, and predictors of TIFF. The decoders of libraries allocate the size that a block declares, so
+ * each block is first checked against the header of the image, and never decodes to more.
  */
 
 import { createRequire } from 'node:module';
@@ -10,10 +10,8 @@ import { isFloat, UNSIGNED_BY_SIZE } from '../pixels/data-types.js';
 import { typedKernels } from '../pixels/masks.js';
 import type { DataType, PixelArray, TiffBlocks } from '../raster.js';
 
-/** Checks the header of a LERC blob (Lerc2, versions 2 to 6) before a decoder allocates memory for its declared size. */
-
-const MAGIC = 'Lerc2 ';
-const TYPES: DataType[] = ['int8', 'uint8', 'int16', 'uint16', 'int32', 'uint32', 'float32', 'float64'];
+const LERC_MAGIC = 'Lerc2 ';
+const LERC_TYPES: DataType[] = ['int8', 'uint8', 'int16', 'uint16', 'int32', 'uint32', 'float32', 'float64'];
 
 interface LercHeader {
   width: number;
@@ -22,11 +20,14 @@ interface LercHeader {
   dataType: DataType;
 }
 
-/** Throws an Error if the bytes are not one blob. */
+/**
+ * Reads the header of a LERC blob (Lerc2, versions 2 to 6), which is checked before a decoder allocates memory for its declared size.
+ * Throws an Error if the bytes are not one blob.
+ */
 function lercHeader(bytes: Uint8Array): LercHeader {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const magic = String.fromCharCode(...bytes.subarray(0, MAGIC.length));
-  if (magic !== MAGIC || bytes.length < 58) throw new Error('no LERC blob');
+  const magic = String.fromCharCode(...bytes.subarray(0, LERC_MAGIC.length));
+  if (magic !== LERC_MAGIC || bytes.length < 58) throw new Error('no LERC blob');
   const version = view.getInt32(6, true);
   if (version < 2 || version > 6) throw new Error(`a LERC blob of version ${version}`);
   let at = version >= 3 ? 14 : 10;
@@ -41,7 +42,7 @@ function lercHeader(bytes: Uint8Array): LercHeader {
   const unit = next();
   const length = next();
   const type = next();
-  const dataType = TYPES[type];
+  const dataType = LERC_TYPES[type];
   if (!dataType) throw new Error(`a LERC blob of type ${type}`);
   if (!(valid >= 0 && valid <= width * height)) throw new Error(`${valid} valid pixels in a LERC blob`);
   if (!(unit >= 1 && unit <= 1024)) throw new Error(`LERC units of ${unit} pixels`);
@@ -140,14 +141,12 @@ export function requireSize(
 }
 
 /**
- * TIFF predictors: neighbouring pixels differ little, so differences compress better than values. 2 is horizontal differencing
- * of integers (TIFF 6.0, section 14; raster/pixels/kernels.ts has its loops), 3 is for floating point numbers (Adobe Photoshop TIFF
- * note 3). Values are in the byte order of this machine, which is little-endian on all common hardware that runs Node.
- */
-
-/**
- * Reverts horizontal differences in place: `samples` interleaved values per pixel, `width` pixels per row. Signed values wrap
- * like unsigned ones.
+ * Reverts horizontal differences in place: `samples` interleaved values per pixel, `width` pixels per row. Signed values wrap like unsigned
+ * ones.
+ *
+ * TIFF predictors: neighbouring pixels differ little, so differences compress better than values. 2 is horizontal differencing of integers
+ * (TIFF 6.0, section 14; `kernels.ts` has its loops), 3 is for floating point numbers (Adobe Photoshop TIFF note 3). Values are in the byte
+ * order of this machine, which is little-endian on all common hardware that runs Node.
  */
 export function decodeHorizontalPredictor(
   values: PixelArray,

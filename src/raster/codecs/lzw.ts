@@ -1,24 +1,24 @@
-/**
- * LZW of TIFF (TIFF 6.0, section 13): codes of 9 to 12 bits, most significant bit first, widened one code early. A table entry
- * is the string of the previous code plus the first byte of the next string. The output already holds these bytes one after
- * another, so an entry is an offset in the output and a length. Files from before 1991 have the least significant bit first
- * and widen one code later; like libtiff, the decoder detects them by their first code.
- */
-const CLEAR = 256;
-const END = 257;
-const FIRST = 258;
+/** LZW and PackBits, the codecs of bytes in TIFF (TIFF 6.0, sections 9 and 13). */
+const CLEAR_CODE = 256;
+const END_CODE = 257;
+const FIRST_CODE = 258;
 const MAX_CODES = 4096;
 
 /**
- * Decodes into `output` until it is full, the data end, or the end code occurs. Returns the number of bytes written. Throws a
- * RangeError for a code that does not exist yet.
+ * Decodes into `output` until it is full, the data end, or the end code occurs. Returns the number of bytes written. Throws a RangeError
+ * for a code that does not exist yet.
+ *
+ * LZW of TIFF (TIFF 6.0, section 13): codes of 9 to 12 bits, most significant bit first, widened one code early. A table entry is the
+ * string of the previous code plus the first byte of the next string. The output already holds these bytes one after another, so an entry
+ * is an offset in the output and a length. Files from before 1991 have the least significant bit first and widen one code later; like
+ * libtiff, the decoder detects them by their first code.
  */
 export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
   const places = new Int32Array(MAX_CODES);
   const lengths = new Int32Array(MAX_CODES);
   const isOld = input[0] === 0 && (input[1]! & 1) === 1;
   const early = isOld ? 0 : 1;
-  let codes = FIRST;
+  let codes = FIRST_CODE;
   let width = 9;
   let bits = 0;
   let bitCount = 0;
@@ -39,9 +39,9 @@ export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
     const code = (isOld ? bits : bits >>> bitCount) & ((1 << width) - 1);
     bits = isOld ? bits >>> width : bits & ((1 << bitCount) - 1);
 
-    if (code === END) return at;
-    if (code === CLEAR) {
-      codes = FIRST;
+    if (code === END_CODE) return at;
+    if (code === CLEAR_CODE) {
+      codes = FIRST_CODE;
       width = 9;
       lastLength = 0;
       continue;
@@ -70,11 +70,9 @@ export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
   return at;
 }
 
-/** PackBits (TIFF 6.0, section 9): runs of one byte, and literal runs. */
-
 /**
- * Decodes into `output` until it is full or the input ends. Returns the number of bytes written. A run that exceeds the output is cut
- * off, as libtiff does.
+ * PackBits: runs of one byte, and literal runs. Decodes into `output` until it is full or the input ends. Returns the number of bytes
+ * written. A run that exceeds the output is cut off, as libtiff does.
  */
 export function decodePackbits(input: Uint8Array, output: Uint8Array): number {
   let next = 0;

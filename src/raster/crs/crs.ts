@@ -1,4 +1,4 @@
-/** Coordinate reference systems by EPSG code or proj4 string, and conversion of points between them. */
+/** Coordinate reference systems by EPSG code or proj4 string, and conversion of points between them, and of pixel positions of an image. */
 import { createRequire } from 'node:module';
 import { unknownCrs } from '../errors.js';
 import type { Affine, Crs } from '../raster.js';
@@ -31,7 +31,7 @@ const GRID_DEFINITIONS: Record<number, EpsgEntry> = {
   },
 };
 
-const known = new Map<number, Crs>();
+const systemsByCode = new Map<number, Crs>();
 
 export function isGeographicEpsg(code: number): boolean {
   return entryOf(code)?.proj4.startsWith('+proj=longlat ') ?? false;
@@ -40,12 +40,12 @@ export function isGeographicEpsg(code: number): boolean {
 /** The system of an EPSG code. Throws TW_RASTER_UNKNOWN_CRS. */
 export function crsFromEpsg(code: number): Crs {
   const epsg = EPSG_ALIASES.get(code) ?? code;
-  const found = known.get(epsg);
+  const found = systemsByCode.get(epsg);
   if (found) return found;
   const entry = entryOf(epsg);
   if (!entry) throw unknownCrs(`EPSG:${code}`);
   const crs = createCrs(entry.proj4, entry.errorMetres, epsg);
-  known.set(epsg, crs);
+  systemsByCode.set(epsg, crs);
   return crs;
 }
 
@@ -178,8 +178,6 @@ function projDefinition(crs: Crs | GridEpsg): string {
   if (typeof crs !== 'string') return crs.proj4;
   return crsFromEpsg(Number(crs.slice('EPSG:'.length))).proj4;
 }
-
-/** Converts between pixel positions of an image and coordinates of its system. */
 
 /** Coordinates of a position in an image; pixel c covers columns [c, c + 1). */
 export function pixelToMap(transform: Affine, column: number, row: number): [x: number, y: number] {

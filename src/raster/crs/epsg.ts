@@ -1,5 +1,5 @@
 /**
- * Coordinate reference systems of the EPSG registry as PROJ defines them, from the table that tools/make-epsg-table.py writes.
+ * Coordinate reference systems of the EPSG registry as PROJ defines them, from the table that tools/make-epsg-table.py writes, and datums.
  */
 import { readFileSync } from 'node:fs';
 import { notEarthEllipsoid, unknownCrs } from '../errors.js';
@@ -11,8 +11,8 @@ export interface EpsgEntry {
   errorMetres: number;
 }
 
-let loaded: string | undefined;
-const table = () => (loaded ??= readFileSync(new URL('./epsg.tsv', import.meta.url), 'latin1'));
+let loadedTable: string | undefined;
+const table = () => (loadedTable ??= readFileSync(new URL('./epsg.tsv', import.meta.url), 'latin1'));
 
 /** The entry of a code; undefined if PROJ does not know it, or proj4js lacks its projection. */
 export function epsgEntry(code: number): EpsgEntry | undefined {
@@ -43,8 +43,7 @@ function parseEntry(line: string): EpsgEntry {
   return { proj4: proj4!, errorMetres: metres === '?' ? Infinity : Number(metres) };
 }
 
-/** Datums: an ellipsoid and its shift to WGS 84. */
-
+/** A datum: an ellipsoid and its shift to WGS 84. */
 export interface Datum {
   /** A PROJ string: `+datum=WGS84`, `+ellps=bessel +towgs84=...`, `+a=... +b=...`, optionally with `+pm=`. */
   proj4: string;

@@ -7,8 +7,6 @@ import { aliasTable, type Crs } from '../raster.js';
 import { crsFromEpsg, customCrs, datumForEpsg } from './crs.js';
 import { type Datum, datumByName, datumFromEllipsoid, minorAxis } from './epsg.js';
 
-/** Parses well-known text of coordinate systems (WKT 1 and WKT 2, ISO 19162) into a tree. */
-
 /** An element: `UNIT["degree", 0.0174]` has the keyword UNIT, one text and one number. */
 interface WktNode {
   /** In capitals. */
@@ -23,7 +21,10 @@ const MAX_DEPTH = 30;
 const TOKEN =
   /\s*(?:"((?:[^"]|"")*)"|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|([A-Za-z_]\w*)|([[(\]),]))/y;
 
-/** Undefined if the text is not one element, or is longer or deeper than real ones. */
+/**
+ * Parses well-known text (WKT 1 and WKT 2, ISO 19162) into a tree. Undefined if the text is not one element, or is longer or deeper than
+ * real ones.
+ */
 function parseWkt(text: string): WktNode | undefined {
   if (text.length > MAX_CHARACTERS) return undefined;
   const root: WktNode = { keyword: '', texts: [], numbers: [], children: [] };
@@ -71,15 +72,10 @@ function normaliseWktName(name: string | undefined): string {
   return (name ?? '').toLowerCase().replace(/[^a-z0-9]/g, '');
 }
 
-/**
- * Converts map projections of well-known text to PROJ strings. Names are those of WKT 1 (GDAL, ESRI) and WKT 2, see
- * `normaliseWktName`.
- */
-
 const DEGREE = Math.PI / 180;
 
 /** Names of parameters in WKT and in PROJ. */
-const PARAMETERS = aliasTable([
+const PARAMETER_NAMES = aliasTable([
   [
     'lat_0',
     'latitudeoforigin latitudeofnaturalorigin latitudeoffalseorigin latitudeofcenter latitudeofprojectioncentre',
@@ -105,7 +101,7 @@ const PARAMETERS = aliasTable([
  * Parameters that add no information: the ellipsoid, and those that are equal in every Krovak projection or that the axes
  * express.
  */
-const IGNORED = new Set([
+const IGNORED_PARAMETERS = new Set([
   'semimajor',
   'semiminor',
   'pseudostandardparallel1',
@@ -183,6 +179,7 @@ const oblique =
 
 const krovak: Method = (values) => projString('krovak', values, ['lat_0', 'lon_0', 'alpha', 'k']);
 
+/** Map projections as PROJ strings, by their names in WKT 1 (GDAL, ESRI) and WKT 2, see `normaliseWktName`. */
 const METHODS = aliasTable<Method>([
   [plain('tmerc', 'lat_0', 'lon_0', 'k'), 'transversemercator gausskruger transversemercatorsouthorientated'],
   [mercator, 'mercator mercator1sp mercator2sp mercatorvarianta mercatorvariantb'],
@@ -250,8 +247,8 @@ function projectionFromWkt(system: WktNode, degrees: number): string | undefined
   for (const node of conversion.children) {
     const [value] = node.numbers;
     const plain = normaliseWktName(node.texts[0]);
-    if (node.keyword !== 'PARAMETER' || IGNORED.has(plain)) continue;
-    const parameter: string | undefined = PARAMETERS[plain];
+    if (node.keyword !== 'PARAMETER' || IGNORED_PARAMETERS.has(plain)) continue;
+    const parameter: string | undefined = PARAMETER_NAMES[plain];
     if (parameter === undefined || value === undefined) return undefined;
     values.set(parameter, value * factorOf(node, parameter, unit, degrees));
   }

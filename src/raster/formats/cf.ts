@@ -1,5 +1,5 @@
 /**
- * Georeferencing of grids by the CF conventions (CF-1.11, sections 4, 5.6 and appendix F): coordinate variables and a grid
+ * Georeferencing and times of grids by the CF conventions (CF-1.11, sections 4, 5.6 and appendix F): coordinate variables and a grid
  * mapping.
  */
 
@@ -12,7 +12,6 @@ import { type Affine, aliasTable, type Crs } from '../raster.js';
 import { type Attributes, type Hdf5File, withHdf5 } from './hdf5-file.js';
 
 /** Georeferencing of the grid of a dataset. */
-
 export interface Georeferencing {
   crs: Crs;
   /** Transform of the rows from north to south, even if the file stores them from south to north. */
@@ -35,9 +34,7 @@ interface AxisOrigin {
   step: number;
 }
 
-/** Coordinate reference systems by the grid mappings of CF (CF-1.11, appendix F). */
-
-/** PROJ's name for each mapping, and its parameters besides the false easting and northing. */
+/** Grid mappings (CF-1.11, appendix F): PROJ's name for each, and its parameters besides the false easting and northing. */
 const GRID_MAPPINGS: Record<string, { proj: string; parameters: Parameter[] }> = {
   sinusoidal: { proj: 'sinu', parameters: ['lon_0'] },
   albers_conical_equal_area: { proj: 'aea', parameters: ['lon_0', 'lat_0'] },
@@ -52,7 +49,7 @@ const GRID_MAPPINGS: Record<string, { proj: string; parameters: Parameter[] }> =
 };
 
 /** Attributes of each PROJ parameter: a mapping has one of them. */
-const ATTRIBUTES = {
+const PARAMETER_ATTRIBUTES = {
   lon_0: [
     'longitude_of_projection_origin',
     'longitude_of_central_meridian',
@@ -63,7 +60,7 @@ const ATTRIBUTES = {
   k: ['scale_factor_at_projection_origin', 'scale_factor_at_central_meridian'],
 };
 
-type Parameter = keyof typeof ATTRIBUTES;
+type Parameter = keyof typeof PARAMETER_ATTRIBUTES;
 
 /**
  * The system of a grid mapping: by its well-known text if that is supported, else by its attributes. By convention it is WGS
@@ -98,7 +95,7 @@ function projectionOf(
   mapping: Attributes,
   metres: number,
 ): string {
-  const words = parameters.flatMap((word) => wordOf(word, numberOf(mapping, ...ATTRIBUTES[word])));
+  const words = parameters.flatMap((word) => wordOf(word, numberOf(mapping, ...PARAMETER_ATTRIBUTES[word])));
   if (proj === 'aea' || proj === 'lcc') words.push(...parallels(mapping));
   words.push(
     ...wordOf('x_0', numberOf(mapping, 'false_easting'), metres),
@@ -269,8 +266,7 @@ function readAxisOrigin(file: Hdf5File, path: string, length: number, unit: numb
   return { start: (first - step / 2) * unit, step: step * unit };
 }
 
-/** Reads the time axis of a CF variable (CF-1.11, section 4.4). */
-
+/** The time axis of a variable (CF-1.11, section 4.4). */
 export interface TimeAxis {
   /**
    * Start and end of each step, milliseconds since 1970; the end is the start of the next step. Both are equal if there are no
@@ -282,13 +278,13 @@ export interface TimeAxis {
 }
 
 /** Milliseconds of each unit. */
-const UNITS = aliasTable([
+const TIME_UNITS = aliasTable([
   [1e3, 'second sec s'],
   [6e4, 'minute min'],
   [3.6e6, 'hour hr h'],
   [8.64e7, 'day d'],
 ]);
-const CALENDARS = new Set(['', 'standard', 'gregorian', 'proleptic_gregorian']);
+const SUPPORTED_CALENDARS = new Set(['', 'standard', 'gregorian', 'proleptic_gregorian']);
 /** Limit of the steps, as many as a header may have bands. */
 const MAX_TIME_STEPS = 1_000_000;
 
@@ -310,7 +306,7 @@ function timeAxisOf(file: Hdf5File, layer: string): TimeAxis | undefined {
   if (place > 0) throw unsupported(file.path, `time is not the first dimension of ${layer}`);
   const [axis] = leading[0];
   const { units, calendar = '', bounds } = file.attributes(axis);
-  if (!CALENDARS.has(String(calendar).toLowerCase())) {
+  if (!SUPPORTED_CALENDARS.has(String(calendar).toLowerCase())) {
     throw unsupported(
       file.path,
       `its times are of the calendar ${calendar}, and a conversion loses them: write each time step to a file (gdal_translate -b N) and ingest it with --datetime`,
@@ -350,7 +346,7 @@ function createTimeDecoder(path: string, units: string): (value: number) => numb
       units,
     );
   const name = match?.[1].toLowerCase() ?? '';
-  const unit = Object.hasOwn(UNITS, name) ? UNITS[name] : undefined;
+  const unit = Object.hasOwn(TIME_UNITS, name) ? TIME_UNITS[name] : undefined;
   if (!match || unit === undefined) throw unsupported(path, `its times are in "${units}"`);
   const [, , year, month, day, hour = '0', minute = '0', second = '0', zone = 'Z'] = match;
   const [, sign, hours = '0', minutes = '0'] = /^([-+])(\d{1,2}):?(\d{2})$/.exec(zone) ?? [];

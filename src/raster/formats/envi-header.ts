@@ -1,4 +1,4 @@
-/** Reads the header of an ENVI image (NV5, "ENVI Header Files"). */
+/** Opens ENVI images (NV5, "ENVI Header Files"), which are two files: a text header, and raw numbers without any metadata. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { crsFromEpsg, isInvertible } from '../crs/crs.js';
@@ -9,8 +9,6 @@ import { bytesPerStored, dataTypeOfStored, parseNodata } from '../pixels/data-ty
 import type { Affine, BandTags, Crs, EnviBlocks, RasterHeader, RasterShape, StoredType } from '../raster.js';
 import { MAX_BLOCK_BYTES, requireSupportedSize, withFile } from '../source.js';
 import { toNanometres, toNanometreWidths, type Wavelengths } from '../wavelengths.js';
-
-/** Finds the two files of an ENVI image: a text header, and raw numbers without any metadata. */
 
 const isHeaderName = (name: string) => extname(name).toLowerCase() === '.hdr';
 const stemOf = (name: string) => basename(name, extname(name));
@@ -67,8 +65,6 @@ function describeSizeDifference(found: number, expected: number): string {
     : `${found} bytes, ${-more} less`;
 }
 
-/** Parses the text of an ENVI header: lines of `key = value`, where a value in braces may span several lines. */
-
 /** Fields by their names in lower case, with single blanks. */
 type EnviFields = ReadonlyMap<string, string>;
 
@@ -81,8 +77,8 @@ function isEnviHeader(start: Uint8Array): boolean {
 }
 
 /**
- * Parses a header. Lines that start with `;` are comments. If a field occurs twice, the last one counts. Throws
- * TW_RASTER_CORRUPT for an unclosed brace.
+ * Parses a header: lines of `key = value`, where a value in braces may span several lines. Lines that start with `;` are comments. If a
+ * field occurs twice, the last one counts. Throws TW_RASTER_CORRUPT for an unclosed brace.
  */
 function parseEnviHeader(text: string, path: string): EnviFields {
   const fields = new Map<string, string>();
@@ -158,9 +154,7 @@ function integerField(
   return value;
 }
 
-/** Georeferencing (CRS and transform) of an image from its ENVI header. */
-
-/** Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_CORRUPT. */
+/** The georeferencing of an image. Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_CORRUPT. */
 function enviGeoreferencing(fields: EnviFields, path: string): { crs: Crs; transform: Affine } {
   const info = listField(fields, 'map info');
   if (!info) throw noCrs(path, 'its header has no "map info"');
@@ -219,7 +213,7 @@ function epsgOf(info: string[]): number | undefined {
   return (/^s/i.test(info[8]!) ? 32700 : 32600) + zone;
 }
 
-const TYPES: Record<number, StoredType> = {
+const TYPES_BY_CODE: Record<number, StoredType> = {
   1: 'uint8',
   2: 'int16',
   3: 'int32',
@@ -230,7 +224,7 @@ const TYPES: Record<number, StoredType> = {
   14: 'int64',
   15: 'uint64',
 };
-const COMPLEX = new Set([6, 9]);
+const COMPLEX_TYPES = new Set([6, 9]);
 
 /**
  * Opens an image by the path of its header, or by its own if the header lies beside it. `position` replaces the georeferencing
@@ -316,8 +310,8 @@ export async function readFields(header: string): Promise<EnviFields> {
 
 function blockLayoutFor(fields: EnviFields, width: number, bands: number, header: string): EnviBlocks {
   const code = integerField(fields, 'data type', { least: 1 }, header);
-  if (COMPLEX.has(code)) throw unsupported(header, 'its pixels are complex numbers');
-  const storedType = TYPES[code];
+  if (COMPLEX_TYPES.has(code)) throw unsupported(header, 'its pixels are complex numbers');
+  const storedType = TYPES_BY_CODE[code];
   if (!storedType) throw corrupt(header, `its data type ${code} is not known`);
   const interleave = (fields.get('interleave') ?? '').toLowerCase();
   if (interleave !== 'bsq' && interleave !== 'bil' && interleave !== 'bip')

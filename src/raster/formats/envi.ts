@@ -1,4 +1,7 @@
-/** Reads pixels of ENVI images. The image file contains raw numbers, interleaved by band (BSQ), by line (BIL) or by pixel (BIP). */
+/**
+ * Reads pixels of ENVI images, and spectral libraries. The image file contains raw numbers, interleaved by band (BSQ), by line (BIL) or by
+ * pixel (BIP).
+ */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { corrupt, notTiff, rasterUnreadable, truncated, unsupported } from '../errors.js';
 import { allocatePixels, bytesPerStored, readStoredNumbers, swapBytes } from '../pixels/data-types.js';
@@ -95,34 +98,31 @@ function readBip(
   }
 }
 
-let reused = Buffer.alloc(0);
+let reusedBuffer = Buffer.alloc(0);
 
 function readSamples(file: number, { path, blocks }: EnviRaster, first: number, count: number): PixelArray {
   const { storedType, headerOffset, littleEndian } = blocks;
   const size = bytesPerStored(storedType);
   const bytes = count * size;
-  if (reused.length < bytes) reused = Buffer.allocUnsafeSlow(bytes);
+  if (reusedBuffer.length < bytes) reusedBuffer = Buffer.allocUnsafeSlow(bytes);
   const from = headerOffset + first * size;
   for (let filled = 0; filled < bytes; ) {
-    const read = readSync(file, reused, filled, bytes - filled, from + filled);
+    const read = readSync(file, reusedBuffer, filled, bytes - filled, from + filled);
     if (read === 0) throw truncated(path, `it ends before byte ${from + bytes}, which its header requires`);
     filled += read;
   }
-  const used = reused.subarray(0, bytes);
+  const used = reusedBuffer.subarray(0, bytes);
   if (!littleEndian) swapBytes(used, size);
   return readStoredNumbers(storedType, used.buffer, 0, count);
 }
-
-/**
- * Reads spectral libraries of ENVI: an image of one band in which each line is a spectrum (file type "ENVI Spectral Library").
- */
 
 /** Libraries are held in memory. The largest known ones have 20 MB. */
 const MAX_LIBRARY_BYTES = 2 ** 28;
 
 /**
- * Reads a library by the path of its header or of its image. Throws TW_RASTER_NOT_TIFF if it is not a library, and
- * TW_RASTER_UNREADABLE, _SIZE_DIFFERS, _CORRUPT and _UNSUPPORTED.
+ * Reads a spectral library, an image of one band in which each line is a spectrum (file type "ENVI Spectral Library"), by the path of its
+ * header or of its image. Throws TW_RASTER_NOT_TIFF if it is not a library, and TW_RASTER_UNREADABLE, _SIZE_DIFFERS, _CORRUPT and
+ * _UNSUPPORTED.
  */
 export async function readEnviLibrary(path: string): Promise<SpectralLibrary> {
   const header = (await withFile(path, () => findHeader(path))) ?? path;

@@ -1,7 +1,7 @@
 /**
- * Runs GDAL's programs as separate processes, so that this process survives a crash and its memory stays its own. A process
- * can access only its file: it has no network, no files beside it, no permission to write files, a limit of memory, and only
- * the environment variables that it needs.
+ * Runs GDAL's programs as separate processes, so that this process survives a crash and its memory stays its own. A process can access only
+ * its file: it has no network, no files beside it, no permission to write files, a limit of memory, and only the environment variables that
+ * it needs. Files that refer to other files are refused.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -55,20 +55,20 @@ const DEFAULT_LIMITS: GdalLimits = { totalMs: 30 * 60_000, stallMs: 5 * 60_000, 
 /** Address space of a process, KiB. Libraries and thread stacks need most of 1 GiB before any pixel is read. */
 const ADDRESS_SPACE_KIB = 4 * 1024 * 1024;
 /** Threads of a process. */
-const THREADS = 2;
+const THREADS_PER_PROCESS = 2;
 /**
  * No core dumps and no files. macOS has no limit of address space. The limit of CPU time, which all threads could use within
  * the total time limit, ends a process whose parent was killed.
  */
 const limitsOf = ({ totalMs }: GdalLimits) =>
-  `ulimit -c 0; ulimit -f 0; ulimit -t ${Math.ceil((THREADS * totalMs) / 1000)}; ulimit -v ${ADDRESS_SPACE_KIB} 2>/dev/null`;
+  `ulimit -c 0; ulimit -f 0; ulimit -t ${Math.ceil((THREADS_PER_PROCESS * totalMs) / 1000)}; ulimit -v ${ADDRESS_SPACE_KIB} 2>/dev/null`;
 /** The shell writes this line to stderr between two calls. */
 const CALL_SEPARATOR = '\0';
 
 /** Error messages include this many characters from the end of stderr. */
 const STDERR_LENGTH = 4096;
 
-const CONFIG = {
+const GDAL_CONFIG = {
   GDAL_PAM_ENABLED: 'NO',
   GDAL_DISABLE_READDIR_ON_OPEN: 'EMPTY_DIR',
   // No network: file names must not be URLs, and requests go to a proxy that does not exist.
@@ -76,7 +76,7 @@ const CONFIG = {
   GDAL_HTTP_PROXY: '127.0.0.1:1',
   PROJ_NETWORK: 'OFF',
   // With 1, the JPEG 2000 driver opens the file for every tile, at three times the cost.
-  GDAL_NUM_THREADS: String(THREADS),
+  GDAL_NUM_THREADS: String(THREADS_PER_PROCESS),
   LC_ALL: 'C',
 };
 
@@ -85,9 +85,9 @@ const ENVIRONMENT_ALLOWLIST =
   /^(PATH|HOME|TMPDIR|LD_LIBRARY_PATH|DYLD_\w+|GDAL_DATA|GDAL_DRIVER_PATH|PROJ_LIB|PROJ_DATA|CONDA_PREFIX)$/;
 
 /** Running processes. Only these may be killed, because the system reuses process ids. */
-const running = new Set<ChildProcess>();
+const runningProcesses = new Set<ChildProcess>();
 process.on('exit', () => {
-  for (const child of running) killGroup(child);
+  for (const child of runningProcesses) killGroup(child);
 });
 
 /**
@@ -102,8 +102,8 @@ export async function* runGdal(run: GdalRun): AsyncGenerator<Uint8Array, void, u
   const { totalMs, stallMs, outputBytes } = limits;
   signal?.throwIfAborted();
   const child = start(run, limits);
-  running.add(child);
-  child.once('close', () => running.delete(child));
+  runningProcesses.add(child);
+  child.once('close', () => runningProcesses.delete(child));
   const stderr = collectStderr(child);
   const ended = waitForExit(child);
   const path = (call = stderr.length - 1) => calls[Math.min(call, calls.length - 1)].path;
@@ -111,7 +111,7 @@ export async function* runGdal(run: GdalRun): AsyncGenerator<Uint8Array, void, u
   let reason: unknown;
   const kill = (why: unknown) => {
     reason ??= why;
-    if (running.has(child)) killGroup(child);
+    if (runningProcesses.has(child)) killGroup(child);
     child.stdout?.destroy();
   };
   const onAbort = () => kill(signal?.reason);
@@ -137,10 +137,10 @@ export async function* runGdal(run: GdalRun): AsyncGenerator<Uint8Array, void, u
     }
     const end = await ended;
     if (reason !== undefined) throw reason;
-    if (end !== 'exit code 0') throw gdalFailed(path(), program, end, words(stderr.at(-1)));
+    if (end !== 'exit code 0') throw gdalFailed(path(), program, end, lastWords(stderr.at(-1)));
     // The programs continue after some errors, but pixels are then missing. The error that a pipe holds no metadata is
     // harmless.
-    for (const [i, said] of stderr.map(words).entries())
+    for (const [i, said] of stderr.map(lastWords).entries())
       if (/^ERROR \d+: (?!Read or update mode not supported on \/vsistdout)/m.test(said))
         throw gdalFailed(path(i), program, 'an error', said);
   } finally {
@@ -156,7 +156,7 @@ function start({ program, calls, config }: GdalRun, limits: GdalLimits): ChildPr
   if (found === undefined) throw noGdal(calls[0].path, calls[0].format, program);
   const passedOn = Object.entries(process.env).filter(([name]) => ENVIRONMENT_ALLOWLIST.test(name));
   return spawn('/bin/sh', ['-c', scriptOf(calls, limits), found, ...calls.flatMap(({ args }) => args)], {
-    env: { ...Object.fromEntries(passedOn), ...CONFIG, ...config },
+    env: { ...Object.fromEntries(passedOn), ...GDAL_CONFIG, ...config },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A process group, so that the shell is killed together with its children.
     detached: true,
@@ -213,13 +213,12 @@ function collectStderr(child: ChildProcess): string[] {
   return tails;
 }
 
-const words = (tail = '') => tail.trim().replace(/\.$/, '');
+const lastWords = (tail = '') => tail.trim().replace(/\.$/, '');
 
-/** The formats that are read through GDAL, and the only drivers that may open them. */
-
+/** The formats that are read through GDAL. `GDAL_FORMATS` has the only drivers that may open them. */
 export type GdalFileType = Exclude<RasterType, 'tiff' | 'hdf5' | 'envi' | 'mat'>;
 
-interface Format {
+interface GdalFormat {
   /** Name for users. */
   name: string;
   driver: string;
@@ -227,7 +226,7 @@ interface Format {
   layerDriver?: string;
 }
 
-export const GDAL_FORMATS: Record<GdalFileType, Format> = {
+export const GDAL_FORMATS: Record<GdalFileType, GdalFormat> = {
   jp2: { name: 'JPEG 2000', driver: 'JP2OpenJPEG' },
   hfa: { name: 'Erdas Imagine (.img)', driver: 'HFA' },
   hdf4: { name: 'HDF4', driver: 'HDF4', layerDriver: 'HDF4Image' },
@@ -241,10 +240,9 @@ export function formatOfGdalDriver(driver: string): string {
 }
 
 /**
- * Detects files that make GDAL's libraries open another file at any path: an upload could read the server's disk through them.
+ * Refuses files that make GDAL's libraries open another file at any path: an upload could read the server's disk through them. Throws
+ * TW_RASTER_UNSUPPORTED if a file for `driver` refers to another file, and TW_RASTER_CORRUPT.
  */
-
-/** Throws TW_RASTER_UNSUPPORTED if a file for `driver` refers to another file, and TW_RASTER_CORRUPT. */
 export async function rejectExternalReferences(path: string, driver: string): Promise<void> {
   if (driver.startsWith('HDF4')) await withFile(path, ({ handle }) => rejectExternalElements(handle, path));
   if (driver === 'HFA') await withFile(path, ({ handle }) => rejectExternalRasters(handle, path));
@@ -255,12 +253,12 @@ async function bytesAt(file: FileHandle, position: number, size: number): Promis
   return buffer.subarray(0, bytesRead);
 }
 
-const BLOCK_HEADER = 6;
-const DESCRIPTOR = 12;
-/** Bit in the tag of an element with special storage. Tags of users also have `USER`, and are never special. */
-const SPECIAL = 0x4000;
-const USER = 0x8000;
-const EXTERNAL = 2;
+const HDF4_BLOCK_HEADER_BYTES = 6;
+const HDF4_DESCRIPTOR_BYTES = 12;
+/** Bit in the tag of an element with special storage. Tags of users also have `HDF4_USER_TAG`, and are never special. */
+const HDF4_SPECIAL_TAG = 0x4000;
+const HDF4_USER_TAG = 0x8000;
+const HDF4_EXTERNAL = 2;
 const MAX_DESCRIPTORS = 1_000_000;
 
 /**
@@ -273,17 +271,21 @@ async function rejectExternalElements(file: FileHandle, path: string): Promise<v
   for (let block = 4; block !== 0; ) {
     if (blocks.has(block)) throw corrupt(path, 'the blocks of its directory lead in a circle');
     blocks.add(block);
-    const header = await bytesAt(file, block, BLOCK_HEADER);
+    const header = await bytesAt(file, block, HDF4_BLOCK_HEADER_BYTES);
     // GDAL reports the error of a file that ends here.
-    if (header.length < BLOCK_HEADER) return;
-    const descriptors = await bytesAt(file, block + BLOCK_HEADER, header.readUInt16BE(0) * DESCRIPTOR);
-    seen += 1 + descriptors.length / DESCRIPTOR;
+    if (header.length < HDF4_BLOCK_HEADER_BYTES) return;
+    const descriptors = await bytesAt(
+      file,
+      block + HDF4_BLOCK_HEADER_BYTES,
+      header.readUInt16BE(0) * HDF4_DESCRIPTOR_BYTES,
+    );
+    seen += 1 + descriptors.length / HDF4_DESCRIPTOR_BYTES;
     if (seen > MAX_DESCRIPTORS) throw corrupt(path, 'its directory does not end');
-    for (let at = 0; at + DESCRIPTOR <= descriptors.length; at += DESCRIPTOR) {
+    for (let at = 0; at + HDF4_DESCRIPTOR_BYTES <= descriptors.length; at += HDF4_DESCRIPTOR_BYTES) {
       const tag = descriptors.readUInt16BE(at);
-      if (!(tag & SPECIAL) || tag & USER) continue;
+      if (!(tag & HDF4_SPECIAL_TAG) || tag & HDF4_USER_TAG) continue;
       const code = await bytesAt(file, descriptors.readUInt32BE(at + 4), 2);
-      if (code.length === 2 && code.readUInt16BE(0) === EXTERNAL)
+      if (code.length === 2 && code.readUInt16BE(0) === HDF4_EXTERNAL)
         throw unsupported(path, 'part of its data is in another file (an HDF4 external element)');
     }
     block = header.readUInt32BE(2);
@@ -316,8 +318,7 @@ async function rejectExternalRasters(file: FileHandle, path: string): Promise<vo
   }
 }
 
-/** Runs `gdalinfo -json` on a dataset and checks its output. */
-
+/** The checked output of `gdalinfo -json` for a dataset. */
 export interface GdalInfo {
   width: number;
   height: number;
@@ -358,11 +359,11 @@ export interface GdalBand {
 const MAX_JSON_BYTES = 64 * 2 ** 20;
 
 /** Limits concurrent processes, for all inputs together. */
-const processes = new Semaphore(4);
+const infoProcesses = new Semaphore(4);
 
 /** Describes a dataset that only one driver may open. `path` is the file, for messages. */
 export function runGdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
-  return processes.run(() => queryGdalInfo(path, dataset, driver));
+  return infoProcesses.run(() => queryGdalInfo(path, dataset, driver));
 }
 
 async function queryGdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
@@ -384,26 +385,26 @@ async function queryGdalInfo(path: string, dataset: string, driver: string): Pro
 type Items = Record<string, unknown> | undefined;
 
 /** The output. A member of another type than expected throws an error, which the caller catches. */
-type Output = Record<string, unknown> & {
+type InfoOutput = Record<string, unknown> & {
   coordinateSystem?: Items;
   wgs84Extent?: { coordinates: unknown[][] };
   metadata?: Record<string, Items>;
-  bands: OutputBand[];
+  bands: InfoBand[];
 };
 
-type OutputBand = Record<string, unknown> & {
+type InfoBand = Record<string, unknown> & {
   colorTable?: { entries: unknown[] };
   metadata?: Record<string, Items>;
 };
 
-function parseInfo(info: Output): GdalInfo {
-  const [width, height] = numbers(info.size, 2);
+function parseInfo(info: InfoOutput): GdalInfo {
+  const [width, height] = numbersOf(info.size, 2);
   return {
     width,
     height,
-    wkt: text(info.coordinateSystem?.wkt) ?? '',
-    proj4: text(info.coordinateSystem?.proj4) ?? '',
-    geoTransform: info.geoTransform === undefined ? undefined : numbers(info.geoTransform, 6),
+    wkt: textOf(info.coordinateSystem?.wkt) ?? '',
+    proj4: textOf(info.coordinateSystem?.proj4) ?? '',
+    geoTransform: info.geoTransform === undefined ? undefined : numbersOf(info.geoTransform, 6),
     corners: cornersOf(info.wgs84Extent),
     metadata: textItems(info.metadata?.['']),
     subdatasets: textItems(info.metadata?.SUBDATASETS),
@@ -412,39 +413,40 @@ function parseInfo(info: Output): GdalInfo {
 }
 
 /** Corners of a GeoJSON polygon; undefined if a corner has no counterpart on the globe. */
-function cornersOf(polygon: Output['wgs84Extent']): number[][] | undefined {
+function cornersOf(polygon: InfoOutput['wgs84Extent']): number[][] | undefined {
   const ring = polygon?.coordinates[0];
   if (!Array.isArray(ring) || ring.length < 4) return undefined;
-  return ring.slice(0, 4).map((corner) => numbers(corner, 2));
+  return ring.slice(0, 4).map((corner) => numbersOf(corner, 2));
 }
 
-function parseBand(band: OutputBand): GdalBand {
-  const [width, height] = numbers(band.block, 2);
+function parseBand(band: InfoBand): GdalBand {
+  const [width, height] = numbersOf(band.block, 2);
   const nodata = band.noDataValue;
   return {
-    type: text(band.type) ?? '',
+    type: textOf(band.type) ?? '',
     signedByte: textItems(band.metadata?.IMAGE_STRUCTURE).PIXELTYPE === 'SIGNEDBYTE',
     palette: band.colorInterpretation === 'Palette',
     alpha: band.colorInterpretation === 'Alpha',
-    colours: band.colorTable ? band.colorTable.entries.map((entry) => numbers(entry, 4)) : [],
+    colours: band.colorTable ? band.colorTable.entries.map((entry) => numbersOf(entry, 4)) : [],
     block: [width, height],
-    nodata: typeof nodata === 'number' ? String(nodata) : text(nodata),
-    description: text(band.description) || undefined,
+    nodata: typeof nodata === 'number' ? String(nodata) : textOf(nodata),
+    description: textOf(band.description) || undefined,
     variable: textItems(band.metadata?.['']).NETCDF_VARNAME,
-    scale: finite(band.scale),
-    offset: finite(band.offset),
+    scale: finiteOf(band.scale),
+    offset: finiteOf(band.offset),
   };
 }
 
-function numbers(value: unknown, count: number): number[] {
+function numbersOf(value: unknown, count: number): number[] {
   if (!Array.isArray(value) || value.length !== count || !value.every((item) => typeof item === 'number'))
     throw new Error(`it has ${JSON.stringify(value)} instead of ${count} numbers`);
   return value;
 }
 
-const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
+const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
 
-const finite = (value: unknown) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined);
+const finiteOf = (value: unknown) =>
+  typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 
 /** The text items of a metadata domain; empty for XML domains, which are lists, and missing ones. */
 function textItems(domain: Items = {}): Record<string, string> {

@@ -1,4 +1,7 @@
-/** Reads pixels through gdal_translate, which writes an uncompressed TIFF to a pipe, without a temporary file. */
+/**
+ * Opens rasters through GDAL: headers and layers by gdalinfo, and pixels by gdal_translate, which writes an uncompressed TIFF to a pipe,
+ * without a temporary file.
+ */
 
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -155,8 +158,6 @@ function translateArgs({ header: { blocks, dataType }, bands, window }: GdalRead
   ];
 }
 
-/** Georeferencing of a raster that GDAL reports. */
-
 /** Throws TW_RASTER_NO_CRS. */
 function gdalTransform({ geoTransform }: GdalInfo, path: string): Affine {
   if (!geoTransform) throw noCrs(path, 'it has no position');
@@ -235,13 +236,12 @@ function maxDifferenceToProj(
   return Math.max(...distances);
 }
 
-/** Lists the layers of files with several rasters, with GDAL's names. */
-
 /** A layer and GDAL's name for it. */
 interface GdalSubdataset extends Subdataset {
   dataset: string;
 }
 
+/** Lists the layers of a file with several rasters, with GDAL's names. */
 export async function listGdalSubdatasets(path: string, kind: 'hdf4' | 'netcdf'): Promise<MultiDatasetFile> {
   const info = await runGdalInfo(path, resolve(path), GDAL_FORMATS[kind].driver);
   const subdatasets = subdatasetsOf(info, path).map(({ dataset: _, ...layer }) => layer);
@@ -303,8 +303,6 @@ function singleSubdataset({ bands, width, height }: GdalInfo, file: string): Gda
   const shape = bands.length > 1 ? [bands.length, height, width] : [height, width];
   return { name, description: first.description ?? name, shape, dataset: file };
 }
-
-/** The header of a raster that GDAL reads. */
 
 /**
  * Reads the header of a raster through GDAL. `layer` names one of several; a file of several needs it. `position` replaces its

@@ -1,4 +1,7 @@
-/** Reads pixels of cubes whose bands are interleaved by row or pixel, chunk by chunk, so that each chunk is decoded once. */
+/**
+ * Opens cubes whose bands are interleaved by row or pixel (`Hdf5CubeBlocks`), and reads their pixels chunk by chunk, so that each chunk is
+ * decoded once. The product format supplies the georeferencing.
+ */
 
 import { stat } from 'node:fs/promises';
 import { corrupt, unsupported } from '../errors.js';
@@ -237,11 +240,6 @@ function copyHyperslab(
     }
   }
 }
-
-/**
- * Opens cubes whose bands are interleaved by row or pixel (`Hdf5CubeBlocks`). The product format supplies their
- * georeferencing.
- */
 
 /** Properties of a cube that each product stores in its own way. */
 interface CubeLayout extends Pick<Hdf5CubeBlocks, 'dataset' | 'bandAxis' | 'lookup' | 'errors' | 'fill'> {

@@ -1,4 +1,8 @@
-/** Type and layout of a dataset in an HDF5 file, and checks that it can be read. */
+/**
+ * Type and layout of a dataset in an HDF5 file, and checks that it can be read. Missing data, and signed integers that represent unsigned
+ * ones, are detected by CF-1.11, sections 2.2, 2.5.1 and 8.1, and by the attribute conventions of the NetCDF Users Guide (appendix A), to
+ * which CF refers.
+ */
 
 import type { Dataset, Metadata } from 'h5wasm/node';
 import { corrupt, subdatasetNotFound, unsupported } from '../errors.js';
@@ -14,11 +18,6 @@ import {
 } from '../pixels/data-types.js';
 import type { DataType, MissingNumbers, PixelArray } from '../raster.js';
 import { type Attributes, type AttributeValue, type Hdf5File, TypeClass } from './hdf5-file.js';
-
-/**
- * Detects which stored numbers are missing data, and which signed integers represent unsigned ones: CF-1.11, sections 2.2,
- * 2.5.1 and 8.1, and the attribute conventions of the NetCDF Users Guide (appendix A), to which CF refers.
- */
 
 /** The stored type of a dataset's numbers, and the type that they represent. */
 interface NumberTypes {

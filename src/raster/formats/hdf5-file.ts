@@ -6,12 +6,6 @@ import type { Dataset, File, Metadata } from 'h5wasm/node';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { corrupt, rasterUnreadable } from '../errors.js';
 
-/**
- * The HDF5 library is C compiled to WebAssembly. It accesses files through one object, two of whose functions are replaced
- * here. A hostile file then cannot make the library open other files (by external links, external storage or virtual
- * datasets), and its diagnostics become part of tilewright's errors instead of lines on stderr.
- */
-
 /** The functions of Emscripten's `FS` that are replaced. */
 interface EmscriptenFs {
   open(path: string, ...rest: unknown[]): unknown;
@@ -31,6 +25,11 @@ const STDERR = 2;
 /** An error prints at most a few hundred lines; a hostile file may cause many errors. */
 const MAX_DIAGNOSTICS_LENGTH = 64_000;
 
+/**
+ * The HDF5 library is C compiled to WebAssembly. It accesses files through one object, two of whose functions are replaced
+ * here. A hostile file then cannot make the library open other files (by external links, external storage or virtual
+ * datasets), and its diagnostics become part of tilewright's errors instead of lines on stderr.
+ */
 class Hdf5Sandbox {
   /** The only file that may be opened; null between calls. */
   private allowed: string | null = null;
@@ -78,8 +77,6 @@ class Hdf5Sandbox {
   }
 }
 
-/** Loads the HDF5 library once for each thread, on first use: it is large, and few files need it. */
-
 interface Hdf5Library {
   guard: Hdf5Sandbox;
   /** The library may open only `path`, and only during `Hdf5Sandbox.allowing`. */
@@ -87,14 +84,15 @@ interface Hdf5Library {
   attributeMetadata(file: File, path: string, name: string): Metadata;
 }
 
-let library: Promise<Hdf5Library> | undefined;
+let loadedLibrary: Promise<Hdf5Library> | undefined;
 
+/** Loads the library once for each thread, on first use: it is large, and few files need it. */
 function loadHdf5Library(): Promise<Hdf5Library> {
-  library ??= load();
-  return library;
+  loadedLibrary ??= createLibrary();
+  return loadedLibrary;
 }
 
-async function load(): Promise<Hdf5Library> {
+async function createLibrary(): Promise<Hdf5Library> {
   const { File, ready } = await import('h5wasm/node');
   const module = await ready;
   return {

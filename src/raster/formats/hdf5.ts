@@ -1,4 +1,7 @@
-/** Reads pixels of a dataset by hyperslabs. */
+/**
+ * Opens datasets of HDF5 and netCDF-4 files as rasters, lists them, and reads their pixels by hyperslabs; reads small datasets, and the
+ * georeferencing of HDF-EOS5 grids.
+ */
 
 import { stat } from 'node:fs/promises';
 import { crsFromEpsg } from '../crs/crs.js';
@@ -109,10 +112,8 @@ function* planHyperslabs(
   }
 }
 
-/** Reads small datasets of HDF5 files: lists such as the wavelengths of a cube's bands, and single values of a table. */
-
 /** Limit of a list: no instrument has more bands. */
-const MAX_VALUES = 16_384;
+const MAX_LISTED_VALUES = 16_384;
 
 /**
  * The numbers or texts of one-dimensional datasets, by path; missing datasets have no entry. Throws TW_RASTER_UNREADABLE, and
@@ -126,7 +127,7 @@ export function readHdf5Lists(path: string, datasets: string[]): Promise<Map<str
       if (!dataset) continue;
       const { shape, type } = file.metadata(dataset);
       const [size = 0, ...others] = shape ?? [];
-      if (size === 0 || size > MAX_VALUES || others.length > 0)
+      if (size === 0 || size > MAX_LISTED_VALUES || others.length > 0)
         throw corrupt(path, `${name} is ${shape?.join(' x ') || 'empty'}, and no list`);
       if (type === TypeClass.string) lists.set(name, file.texts(name) ?? []);
       else lists.set(name, Array.from(file.slice(dataset, [[0, size]]), Number));
@@ -156,10 +157,6 @@ export function readHdf5Points(path: string, layer: string, places: [number, num
   });
 }
 
-/**
- * Georeferencing of HDF-EOS5 grids by their structural metadata (HDF-EOS5 Data Model, File Format and Library, ESDS-RFC-008).
- */
-
 const STRUCT_METADATA_PREFIX = '/HDFEOS INFORMATION/StructMetadata.';
 
 /** The structural metadata, which long files split into parts; undefined if the file is not HDF-EOS. */
@@ -172,7 +169,10 @@ function readStructMetadata(file: Hdf5File): string | undefined {
   }
 }
 
-/** Undefined if the dataset belongs to no HDF-EOS grid. */
+/**
+ * Georeferencing of an HDF-EOS5 grid by its structural metadata (HDF-EOS5 Data Model, File Format and Library, ESDS-RFC-008). Undefined if
+ * the dataset belongs to no grid.
+ */
 function eosGeoreferencing(file: Hdf5File, dataset: string): Georeferencing | undefined {
   const name = /^\/HDFEOS\/GRIDS\/([^/]+)\//.exec(dataset)?.[1];
   const structure = name === undefined ? undefined : readStructMetadata(file);
@@ -201,7 +201,7 @@ function eosGeoreferencing(file: Hdf5File, dataset: string): Georeferencing | un
   const x = { start: left, step: (right - left) / width };
   const y = { start: top, step: (bottom - top) / height };
   if (!(x.step > 0 && y.step < 0)) throw noCrs(file.path, `the corners of the grid ${name} span no area`);
-  const crs = geographic ? crsFromEpsg(4326) : projected(file.path, values);
+  const crs = geographic ? crsFromEpsg(4326) : crsOfGrid(file.path, values);
   return gridGeoreferencing(crs, x, storedFrom(file.path, values.GridOrigin, y, bottom), height);
 }
 
@@ -218,7 +218,7 @@ function storedFrom(
 }
 
 /** Supports only the sinusoidal projection of VIIRS and MODIS tiles. */
-function projected(path: string, values: Record<string, string>): Crs {
+function crsOfGrid(path: string, values: Record<string, string>): Crs {
   if (values.Projection !== 'HE5_GCTP_SNSOID')
     throw unsupported(path, `its projection is ${values.Projection}`);
   const [radius, , , , meridian = 0, , east = 0, north = 0] = odlList(values.ProjParams ?? '').map(Number);
@@ -237,8 +237,6 @@ export function packedDmsToDegrees(packed: number): number {
   const seconds = size - degrees * 1e6 - minutes * 1e3;
   return Math.sign(packed) * (degrees + minutes / 60 + seconds / 3600);
 }
-
-/** Opens one dataset of an HDF5 file as a raster. */
 
 /** A year of hours is 8,784 bands. */
 const MAX_BANDS = 16_384;
@@ -313,8 +311,6 @@ function tagsOf(attributes: Attributes): BandTags {
 function itemsOf(attributes: Attributes): Record<string, string> {
   return Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name, String(value)]));
 }
-
-/** Lists the datasets of an HDF5 or netCDF-4 file. */
 
 /** Key of the metadata for the structural metadata of an HDF-EOS file, as text. */
 const STRUCTURE_KEY = 'StructMetadata';

@@ -1,4 +1,4 @@
-/** Reads pixels of an array in a MATLAB file, which is stored in column order, band after band. */
+/** Opens MATLAB 5 files, and reads the pixels of an array in them, which is stored in column order, band after band. */
 import { createReadStream } from 'node:fs';
 import { constants, createInflate, inflateSync } from 'node:zlib';
 import { TilewrightError } from '../../errors.js';
@@ -27,7 +27,7 @@ import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS, type SourceFile, withFile 
 type MatHeader = HeaderOf<MatBlocks>;
 
 /** Limit of the padding at the end of an element, bytes. */
-const PADDING = 7;
+const MAX_PADDING_BYTES = 7;
 const READ_BUFFER_BYTES = 2 ** 18;
 
 /**
@@ -99,7 +99,7 @@ class ColumnReader {
       this.filled = 0;
     }
     this.after += piece.length - at;
-    if (this.after > PADDING) throw corrupt(this.header.path, 'its array is longer than it says');
+    if (this.after > MAX_PADDING_BYTES) throw corrupt(this.header.path, 'its array is longer than it says');
   }
 
   /** Throws TW_RASTER_TRUNCATED if columns are missing. */
@@ -121,11 +121,6 @@ class ColumnReader {
   }
 }
 
-/**
- * Lists the variables of a MATLAB 5 file (MathWorks, "MAT-File Format", version 5): a header of 128 bytes, then data elements,
- * each with a type and a length. The element of a variable may be compressed by zlib.
- */
-
 const HEADER_BYTES = 128;
 /** Names have at most 63 characters, so dimensions and name end well before this many bytes of an element. */
 const ELEMENT_HEAD_BYTES = 1024;
@@ -133,9 +128,9 @@ const ELEMENT_HEAD_BYTES = 1024;
 const MAX_ELEMENTS = 1000;
 
 /** Types of data elements. */
-const MATRIX = 14;
-const COMPRESSED = 15;
-const NUMBERS: Record<number, StoredType> = {
+const MATRIX_TYPE = 14;
+const COMPRESSED_TYPE = 15;
+const NUMBER_TYPES: Record<number, StoredType> = {
   1: 'int8',
   2: 'uint8',
   3: 'int16',
@@ -149,9 +144,9 @@ const NUMBERS: Record<number, StoredType> = {
 };
 
 /** Classes of numeric arrays: double, single and eight kinds of integers. Others are text, cells, structures ... */
-const FIRST_NUMERIC = 6;
-const LAST_NUMERIC = 15;
-const COMPLEX = 0x800;
+const FIRST_NUMERIC_CLASS = 6;
+const LAST_NUMERIC_CLASS = 15;
+const COMPLEX_FLAG = 0x800;
 
 /** A numeric array of any number of dimensions, and the position of its numbers. */
 interface MatArray extends Omit<MatBlocks, 'reader' | 'width' | 'height'> {
@@ -170,8 +165,9 @@ function byteOrder({ path, start }: SourceFile): boolean {
 }
 
 /**
- * The numeric arrays of a file; skips variables of other kinds. Reads the start of each. Throws TW_RASTER_CORRUPT and
- * TW_RASTER_TRUNCATED.
+ * The numeric arrays of a file (MathWorks, "MAT-File Format", version 5): a header of 128 bytes, then data elements, each with a type and a
+ * length. The element of a variable may be compressed by zlib. Skips variables of other kinds, and reads the start of each. Throws
+ * TW_RASTER_CORRUPT and TW_RASTER_TRUNCATED.
  */
 async function matArrays(file: SourceFile): Promise<MatArray[]> {
   const littleEndian = byteOrder(file);
@@ -180,8 +176,8 @@ async function matArrays(file: SourceFile): Promise<MatArray[]> {
   for (let count = 0; at + 8 <= file.size; count++) {
     if (count === MAX_ELEMENTS) throw corrupt(file.path, `it has more than ${MAX_ELEMENTS} variables`);
     const tag = readTag(await bytesAt(file, at, 8), 0, littleEndian);
-    const isCompressed = tag.type === COMPRESSED;
-    if (!isCompressed && tag.type !== MATRIX)
+    const isCompressed = tag.type === COMPRESSED_TYPE;
+    if (!isCompressed && tag.type !== MATRIX_TYPE)
       throw corrupt(file.path, `the element at byte ${at} is of type ${tag.type}, which no variable has`);
     const start = isCompressed ? at + 8 : at;
     const bytes = isCompressed ? tag.bytes : 8 + tag.bytes;
@@ -221,11 +217,11 @@ function readHead(
 ): Omit<MatArray, 'start' | 'bytes' | 'isCompressed' | 'littleEndian'> | undefined {
   try {
     const outer = readTag(head, 0, littleEndian);
-    if (outer.type !== MATRIX || outer.bytes === 0) return undefined;
+    if (outer.type !== MATRIX_TYPE || outer.bytes === 0) return undefined;
     const flags = readTag(head, 8, littleEndian);
     const word = readWord(head, flags.data, littleEndian);
     const kind = word & 0xff;
-    if (kind < FIRST_NUMERIC || kind > LAST_NUMERIC) return undefined;
+    if (kind < FIRST_NUMERIC_CLASS || kind > LAST_NUMERIC_CLASS) return undefined;
     const sizes = readTag(head, flags.next, littleEndian);
     const dimensions = Array.from(
       { length: sizes.bytes / 4 },
@@ -233,12 +229,12 @@ function readHead(
     );
     const name = readTag(head, sizes.next, littleEndian);
     const numbers = readTag(head, name.next, littleEndian);
-    const storedType = NUMBERS[numbers.type];
+    const storedType = NUMBER_TYPES[numbers.type];
     if (!storedType) throw new Error(`its numbers are of type ${numbers.type}`);
     return {
       name: head.toString('latin1', name.data, name.data + name.bytes),
       dimensions,
-      isComplex: (word & COMPLEX) !== 0,
+      isComplex: (word & COMPLEX_FLAG) !== 0,
       storedType,
       dataOffset: numbers.data,
       dataBytes: numbers.bytes,
@@ -269,14 +265,13 @@ function readTag(from: Buffer, at: number, littleEndian: boolean): Tag {
 const readWord = (from: Buffer, at: number, littleEndian: boolean) =>
   littleEndian ? from.readUInt32LE(at) : from.readUInt32BE(at);
 
-/** Opens a cube in a MATLAB 5 file: a numeric array with rows, columns and bands. */
-
 /** Deflate cannot compress data by more than this factor. */
 const MAX_DEFLATE_RATIO = 1032;
 
 /**
- * Opens the array named `layer`, or the only one with three dimensions. The file has neither georeferencing nor wavelengths.
- * Throws TW_RASTER_CORRUPT, _TRUNCATED, _UNSUPPORTED, _NO_LAYER, _SEVERAL_LAYERS, and _NO_CRS without `position`.
+ * Opens a cube: a numeric array with rows, columns and bands. Opens the array named `layer`, or the only one with three dimensions. The
+ * file has neither georeferencing nor wavelengths. Throws TW_RASTER_CORRUPT, _TRUNCATED, _UNSUPPORTED, _NO_LAYER, _SEVERAL_LAYERS, and
+ * _NO_CRS without `position`.
  */
 export function openMat(
   path: string,

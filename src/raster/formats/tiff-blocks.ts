@@ -42,15 +42,15 @@ export function blockRowBytes(width: number, samples: number, dataType: DataType
   return bits ? Math.ceil((width * samples) / 8) : width * samples * bytesPerSample(dataType);
 }
 
-let reused = Buffer.alloc(0);
+let reusedBuffer = Buffer.alloc(0);
 /** The memory of larger blocks is not kept. */
 const MAX_REUSED_BYTES = 2 ** 24;
 
 /** A buffer for one stored block. Threads read many blocks, and the garbage collector frees such memory late. */
 function reuseBuffer(bytes: number): Buffer {
   if (bytes > MAX_REUSED_BYTES) return Buffer.allocUnsafeSlow(bytes);
-  if (reused.length < bytes) reused = Buffer.allocUnsafeSlow(bytes);
-  return reused.subarray(0, bytes);
+  if (reusedBuffer.length < bytes) reusedBuffer = Buffer.allocUnsafeSlow(bytes);
+  return reusedBuffer.subarray(0, bytes);
 }
 
 /** A block of a file and the shape that it must decode to. */

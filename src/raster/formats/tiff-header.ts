@@ -1,4 +1,4 @@
-/** Reads the header of a GeoTIFF. */
+/** Reads the header of a GeoTIFF, and masks: images in the same file, or in a file of the same name and `.msk`. */
 import { lstat } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
 import { isInvertible } from '../crs/crs.js';
@@ -22,16 +22,11 @@ import {
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './tiff-geo-keys.js';
 import { ALL_TAGS, blockLayout, type Ifd, type ImageShape, readIfd, TAG } from './tiff-ifd.js';
 
-/**
- * The mask of an image: another image of the same size in the file that marks the pixels with data (TIFF 6.0, section 8:
- * NewSubfileType 4). GDAL writes it with one bit per pixel and calls it PER_DATASET.
- */
-
 /** The tags that identify a mask. The offsets of the blocks of all overviews would be many. */
 const SIZE_TAGS = new Set<number>([TAG.subfileType, TAG.width, TAG.height]);
 
 /** NewSubfileType of a mask of the full image. Overviews have masks of their own (5). */
-const MASK = 4;
+const MASK_SUBFILE = 4;
 /** Limit of the directories to search: images, their overviews and their masks. */
 const MAX_IFDS = 1024;
 
@@ -39,8 +34,9 @@ const MAX_IFDS = 1024;
 type MaskHeader = Omit<RasterHeader, 'crs' | 'transform'>;
 
 /**
- * Searches the directories from byte `first` on. Adds to `warnings` if a directory cannot be read. Throws TW_RASTER_TRUNCATED,
- * _CORRUPT and _UNSUPPORTED if the mask cannot be read.
+ * The mask of an image: another image of the same size in the file that marks the pixels with data (TIFF 6.0, section 8: NewSubfileType 4).
+ * GDAL writes it with one bit per pixel and calls it PER_DATASET. Searches the directories from byte `first` on. Adds to `warnings` if a
+ * directory cannot be read. Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED if the mask cannot be read.
  */
 async function findMaskImage(
   file: SourceFile<ByteReader>,
@@ -58,7 +54,7 @@ async function findMaskImage(
       return undefined;
     });
     if (!directory) return undefined;
-    const isMask = directory.numbers(TAG.subfileType)?.[0] === MASK && hasSizeOf(directory, image);
+    const isMask = directory.numbers(TAG.subfileType)?.[0] === MASK_SUBFILE && hasSizeOf(directory, image);
     if (isMask) return headerOf(await readIfd(file, ALL_TAGS, at), number, image);
     at = directory.next;
   }

@@ -1,6 +1,6 @@
 /**
- * Reads directories (IFDs) of TIFF (TIFF 6.0) and BigTIFF files in either byte order. Every offset is checked against the file
- * before it is used, and no allocation is larger than the file.
+ * Reads directories (IFDs) of TIFF (TIFF 6.0) and BigTIFF files in either byte order, and the layout of blocks that they describe. Every
+ * offset is checked against the file before it is used, and no allocation is larger than the file.
  */
 
 import { JPEG, LERC } from '../codecs/libraries.js';
@@ -170,8 +170,6 @@ export const TAG = {
 
 export const ALL_TAGS = new Set<number>(Object.values(TAG));
 
-/** Reads the block layout of one image of a TIFF file, and checks that all blocks are inside the file. */
-
 /** Values of the tag Compression that this program can decode. */
 const SUPPORTED_COMPRESSIONS = new Set([1, 5, 7, 8, 32773, 32946, 34887, 50000]);
 /** Names of unsupported codecs, for error messages. */
@@ -193,8 +191,8 @@ export interface ImageShape extends RasterShape {
 }
 
 /**
- * Returns the layout of the blocks of an image. `number` is the index of its directory in the file. Throws TW_RASTER_TRUNCATED, _CORRUPT
- * and _UNSUPPORTED.
+ * Returns the layout of the blocks of an image, all of which are inside the file. `number` is the index of its directory in the file.
+ * Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED.
  */
 export function blockLayout(directory: Ifd, number: number, shape: ImageShape): TiffBlocks {
   const { path, width, height, bands, dataType, bits } = shape;

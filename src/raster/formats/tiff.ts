@@ -1,4 +1,4 @@
-/** Reads pixels of TIFFs block by block. */
+/** Reads pixels of TIFFs block by block, and finds the blocks that a window needs, for copies of remote files that hold only these. */
 import { closeSync, openSync } from 'node:fs';
 import { libraryCodec } from '../codecs/libraries.js';
 import { rasterUnreadable } from '../errors.js';
@@ -82,8 +82,6 @@ function copyBlock(
     else typedKernels[header.dataType].deinterleave(block, from + sample, samples, out, to, width);
   }
 }
-
-/** The blocks of a TIFF that a window needs, for copies of remote files that hold only these. */
 
 /** Narrows a header to that of a TIFF. */
 export const isTiff = (header: RasterHeader): header is TiffHeader => header.blocks.reader === 'tiff';

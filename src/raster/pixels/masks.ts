@@ -1,10 +1,13 @@
-/** One copy of the kernels for each data type: a module imported under different names is compiled once for each of them. */
+/** Valid pixels: mask codes of tiles, masks and alpha bands of files, and outlines. Loads one copy of the kernels for each data type. */
 
 import { invalidImage } from '../errors.js';
 import { type DataType, Mask, type RasterHeader } from '../raster.js';
 import { DATA_TYPES } from './data-types.js';
 
-/** Calls `load` for each data type. `load` imports a module with the data type as the query of its URL. */
+/**
+ * Calls `load` for each data type. `load` imports a module with the data type as the query of its URL, because a module imported under
+ * different names is compiled once for each of them.
+ */
 export async function loadPerDataType<Kernels>(
   load: (dataType: DataType) => Promise<Kernels>,
 ): Promise<Record<DataType, Kernels>> {
@@ -15,8 +18,6 @@ export async function loadPerDataType<Kernels>(
 export const typedKernels = await loadPerDataType<typeof import('./kernels.js')>(
   (dataType) => import(new URL(`./kernels.js?${dataType}`, import.meta.url).href),
 );
-
-/** The group `mask` of a tile: codes for clouds, and statistics of them. All percentages are 0-100. */
 
 /**
  * Fills the pixels of a mask that are not assessed (255) by quality codes, through a table with an entry for every code: 256
@@ -64,8 +65,6 @@ export function cloudCoverPercent(histogram: ArrayLike<number>): number | null {
   return assessed === 0 ? null : (100 * histogram[Mask.cloud]) / assessed;
 }
 
-/** The mask or alpha band of a file, which marks its valid pixels. */
-
 /** A band whose zeros mark pixels without data. */
 export interface ValidityBand {
   header: RasterHeader;
@@ -92,8 +91,6 @@ export function findValidityBand(header: RasterHeader, index: number): ValidityB
   if (mask) return { header: mask, index: mask.bands === 1 ? 0 : index };
   return alpha === undefined || alpha === index ? undefined : { header, index: alpha };
 }
-
-/** The outline of valid pixels. */
 
 /** Corner of a pixel: column 0 and row 0 are the upper left corner of the image. */
 export type PixelCorner = [column: number, row: number];

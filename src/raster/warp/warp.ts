@@ -1,4 +1,7 @@
-/** Resamples source pixels onto the pixel grid of a destination, by inverse mapping over a control grid. */
+/**
+ * Resamples source pixels onto the pixel grid of a destination, by inverse mapping over a control grid. A mask or an alpha band may mark
+ * the valid pixels of the source.
+ */
 
 import { isDeepStrictEqual } from 'node:util';
 import { invalidImage, windowOutside } from '../errors.js';
@@ -17,10 +20,9 @@ import { bilinearWasm } from './bilinear-wasm.js';
 import { type ControlGrid, lerp, OFF_MAP } from './control-grid.js';
 import { cloneForWarp, type GridSquares, prepareSquares } from './squares.js';
 
-/** The resampling kernels, one copy for each data type. */
-
 type WarpKernels = typeof import('./nearest.js') & typeof import('./bilinear.js');
 
+/** The resampling kernels, one copy for each data type. */
 const warpKernels = await loadPerDataType<WarpKernels>(async (dataType) => ({
   ...(await import(new URL(`./nearest.js?${dataType}`, import.meta.url).href)),
   ...(await import(new URL(`./bilinear.js?${dataType}`, import.meta.url).href)),
@@ -182,8 +184,6 @@ function interpolate(
     ? upper
     : lerp(upper, lerp(nodes[node + columns], nodes[node + columns + 1], across), down);
 }
-
-/** Warps sources whose valid pixels are marked by a mask or an alpha band. */
 
 /** A type that has a number for missing data that no pixel of the other type has. */
 const WIDER_TYPES: Record<DataType, DataType> = {

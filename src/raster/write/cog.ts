@@ -15,8 +15,6 @@ import type { BandTags, ColourTable, DataType, PixelArray } from '../raster.js';
 import { buildOverviews, type OverviewLevel, type OverviewResampling } from './overviews.js';
 import { encodeHead, headSize, type IfdEntry } from './tiff.js';
 
-/** Directories of the GeoTIFFs that tilewright writes: images, their overviews, and masks of one bit per pixel. */
-
 /** Size, type and metadata of an image. */
 export interface ImageDescription {
   width: number;
@@ -58,9 +56,9 @@ const DEFLATE = 8;
 
 /** NewSubfileType. */
 const REDUCED_RESOLUTION = 1;
-const MASK = 4;
+const MASK_SUBFILE = 4;
 
-/** Tags in ascending order, as TIFF requires. */
+/** The directory of an image or of an overview. Tags are in ascending order, as TIFF requires. */
 export function imageIfd(
   facts: ImageDescription,
   bands: number,
@@ -107,7 +105,7 @@ export function imageIfd(
 /** The directory of a mask: one bit per pixel, always compressed. */
 export function maskIfd(blocks: StoredBlocks, isOverview: boolean): IfdEntry[] {
   return [
-    { tag: 254, type: 'long', value: [isOverview ? MASK | REDUCED_RESOLUTION : MASK] },
+    { tag: 254, type: 'long', value: [isOverview ? MASK_SUBFILE | REDUCED_RESOLUTION : MASK_SUBFILE] },
     { tag: 256, type: 'long', value: [blocks.width] },
     { tag: 257, type: 'long', value: [blocks.height] },
     { tag: 258, type: 'short', value: [1] },
@@ -308,11 +306,6 @@ function blockSideFor(side: number): number {
   return Math.ceil(side / blocks / 16) * 16;
 }
 
-/**
- * Assembles a band of a stored tile file as a separate file: new directories over the same blocks, which are neither decoded
- * nor copied.
- */
-
 /** Consecutive bytes of the stored file. */
 interface ByteRange {
   start: number;
@@ -328,9 +321,9 @@ export interface AssembledFile {
 }
 
 /**
- * A Cloud Optimized GeoTIFF with one band. `levels` are the blocks of the band in the stored file, from the full image to the
- * smallest overview; `masks` are those of the masks of each level, if there are any. A block of 0 bytes is missing, and stays
- * so.
+ * Assembles a band of a stored tile file as a separate file: new directories over the same blocks, which are neither decoded nor copied. A
+ * Cloud Optimized GeoTIFF with one band. `levels` are the blocks of the band in the stored file, from the full image to the smallest
+ * overview; `masks` are those of the masks of each level, if there are any. A block of 0 bytes is missing, and stays so.
  */
 export function extractBand(
   facts: ImageDescription,
