@@ -1,3 +1,5 @@
+/** The coordination store of a cluster in etcd, and warnings for the operator of etcd. */
+
 import { coordinationRefused, leaseGone } from './errors.js';
 import { EtcdHttpClient } from './etcd-client.js';
 import {

@@ -1,3 +1,5 @@
+/** Watches of key ranges in etcd that survive failing servers and silent connections. */
+
 import { backOff } from '../async/index.js';
 import { coordinationRefused } from './errors.js';
 import type { EtcdHttpClient } from './etcd-client.js';

@@ -1,3 +1,5 @@
+/** Leases that are renewed as long as their holder lives. */
+
 import { setMaxListeners } from 'node:events';
 import { backOff } from '../async/index.js';
 import { TilewrightError } from '../errors.js';

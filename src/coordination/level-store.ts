@@ -1,3 +1,5 @@
+/** The coordination store of a single process in LevelDB, and that of a single node in its data folder. */
+
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Level } from 'level';
@@ -254,8 +256,6 @@ function isIn({ key: first, end }: KeyRange, key: string): boolean {
 }
 
 const compareBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
-
-/** The coordination store of a single node, in its data folder. */
 
 /** Opens the coordination store in a data folder. LevelDB does not sync the entry of its folder in the parent folder. */
 export async function openFolderStore(dataFolder: string): Promise<LevelStore> {

@@ -151,8 +151,6 @@ export async function* scanPrefix(
   }
 }
 
-/** JSON values in the coordination store. */
-
 /** Parses the value of a key as a JSON object with the fields `required`. TW_DHT_DOCUMENT_DAMAGED. */
 export function parseJsonValue<T extends object>(
   { key, value }: Pick<KeyValue, 'key' | 'value'>,

@@ -1,4 +1,7 @@
-/** Cuts a cell out of one or more tiles of a scene, and resamples their pixels to its pixel grid. */
+/**
+ * Cuts a cell out of one or more tiles of a scene, and resamples their pixels to its pixel grid. A thread keeps the images that it has read
+ * recently.
+ */
 
 import { type GridBounds, type GridName, gridByName, type PixelGrid } from '../grid/index.js';
 import { type CellFile, encodeMaskFile, encodeTile } from '../ingest/index.js';
@@ -32,12 +35,70 @@ import {
   validityStatistics,
 } from './tile.js';
 
+/** Returns null if the cell holds no data. */
+export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<MadeTile | null> {
+  const [first] = sources;
+  const made = await Promise.all(first.groups.map((group, g) => cutGroup(tile, sources, group, sizes[g])));
+  const mask = made.find(({ group }) => group.role === 'mask');
+  if (!mask) throw noMask(first.geocode);
+  const codes = mask.bands[0] as Uint8Array;
+  const files: CellFile[] = [];
+  const coverages: number[] = [];
+  let holdsData = false;
+  for (const { group, cell, bands } of made) {
+    if (group.role === 'mask') continue;
+    const valid = resizeNearest(codes, mask.cell, cell);
+    const figures: ValidityStatistics = validityStatistics(bands, nodataValue(group), valid, group.bands);
+    if (group.role === 'data') {
+      coverages.push(figures.coverage);
+      holdsData ||= figures.validPercent.some((percent) => percent > 0);
+    }
+    files.push(encodeTile(cell, { bands, ...figures, valid, mask: null }).file);
+  }
+  if (!holdsData) return null;
+  const { file, cloudCover, footprint } = encodeMaskFile(mask.cell, codes);
+  files.push(file);
+  const used = Array.from(sources.keys());
+  return { files, coverage: Math.min(...coverages), cloudCover, footprint, used };
+}
+
+/** Makes a group of the new tile from the groups of the same name in all sources. */
+async function cutGroup(
+  tile: CutTileTask['tile'],
+  sources: TileFiles[],
+  group: TileGroupFile,
+  size: PixelGrid,
+) {
+  const cell = cellGroup(tile, { group, header: await openRaster(group.path) }, size);
+  const to = geoBoxOfCell(tile.grid, tile.geocode, size);
+  const pixels = size.width * size.height;
+  const nodata = group.role === 'mask' ? Mask.nodata : group.nodata;
+  const empty = fillValueFor(group.dataType, nodata ?? undefined);
+  let bands: PixelArray[] | undefined;
+  for (const source of sources) {
+    const own = source.groups.find(({ name }) => name === group.name);
+    if (!own || own.bands.length !== group.bands.length) continue;
+    const from = geoBoxOfCell(source.grid, source.geocode, own);
+    const taken = await reprojectBands(own, [...own.bands.keys()], from, to, cell.resampling);
+    if (sources.length === 1) bands = taken.bands;
+    bands ??= group.bands.map(() => allocatePixels(group.dataType, pixels).fill(empty));
+    if (sources.length > 1)
+      for (const [b, band] of bands.entries()) copyValidPixels(band, taken.bands[b], taken.valid[b]);
+  }
+  bands ??= group.bands.map(() => allocatePixels(group.dataType, pixels).fill(empty));
+  return { group, cell, bands };
+}
+
+function copyValidPixels(out: PixelArray, pixels: PixelArray, valid: Uint8Array): void {
+  for (let i = 0; i < out.length; i++) if (valid[i] === 1) out[i] = pixels[i];
+}
+
 /** Images that were unused for this time may be dropped before the memory is full. */
 const UNUSED_AFTER_MS = 10_000;
 /** Alignment of the largest pixel type. */
 const ALIGNMENT_BYTES = 8;
 
-interface Entry {
+interface CachedImage {
   begin: number;
   end: number;
   pixels: PixelArray;
@@ -54,7 +115,7 @@ interface Entry {
  */
 export class ImageCache {
   private memory: ArrayBuffer | undefined;
-  private readonly entries = new Map<string, Entry>();
+  private readonly entries = new Map<string, CachedImage>();
   private end = 0;
 
   constructor(
@@ -90,7 +151,7 @@ export class ImageCache {
     this.end = end;
   }
 
-  private dropOldest(isDue: (entry: Entry) => boolean): void {
+  private dropOldest(isDue: (entry: CachedImage) => boolean): void {
     for (const [key, entry] of this.entries) {
       if (!isDue(entry)) return;
       this.entries.delete(key);
@@ -195,16 +256,16 @@ function windowOf(control: ControlGrid, { width, height }: RasterHeader): Window
 }
 
 /** Headers by path. The files of a version never change. */
-const headers = new Map<string, RasterHeader>();
+const headersByPath = new Map<string, RasterHeader>();
 const CACHE_BYTES = 64e6;
-const images = new ImageCache(CACHE_BYTES);
+const imageCache = new ImageCache(CACHE_BYTES);
 
 async function headerOf(path: string): Promise<RasterHeader> {
-  const known = headers.get(path);
+  const known = headersByPath.get(path);
   if (known) return known;
   const header = await openRaster(path);
-  if (headers.size >= 64) headers.clear();
-  headers.set(path, header);
+  if (headersByPath.size >= 64) headersByPath.clear();
+  headersByPath.set(path, header);
   return header;
 }
 
@@ -214,7 +275,7 @@ async function readCached(header: RasterHeader, bands: number[], window: Window)
   const found = new Map<number, PixelArray>();
   const keep = (band: number, pixels: PixelArray) => found.set(band, crop(pixels, width, window));
   for (const band of bands) {
-    const known = images.get(key(band));
+    const known = imageCache.get(key(band));
     if (known) keep(band, known);
   }
   const missing = bands.filter((band) => !found.has(band));
@@ -225,7 +286,7 @@ async function readCached(header: RasterHeader, bands: number[], window: Window)
     const read = await readWindow(header, missing, whole);
     for (const [i, band] of missing.entries()) {
       keep(band, read[i]);
-      images.set(key(band), read[i]);
+      imageCache.set(key(band), read[i]);
     }
   }
   return bands.map((band) => found.get(band)!);
@@ -238,62 +299,4 @@ function crop(pixels: PixelArray, width: number, window: Window): PixelArray {
     out.set(pixels.subarray(from, from + window.width), row * window.width);
   }
   return out;
-}
-
-/** Returns null if the cell holds no data. */
-export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<MadeTile | null> {
-  const [first] = sources;
-  const made = await Promise.all(first.groups.map((group, g) => cutGroup(tile, sources, group, sizes[g])));
-  const mask = made.find(({ group }) => group.role === 'mask');
-  if (!mask) throw noMask(first.geocode);
-  const codes = mask.bands[0] as Uint8Array;
-  const files: CellFile[] = [];
-  const coverages: number[] = [];
-  let holdsData = false;
-  for (const { group, cell, bands } of made) {
-    if (group.role === 'mask') continue;
-    const valid = resizeNearest(codes, mask.cell, cell);
-    const figures: ValidityStatistics = validityStatistics(bands, nodataValue(group), valid, group.bands);
-    if (group.role === 'data') {
-      coverages.push(figures.coverage);
-      holdsData ||= figures.validPercent.some((percent) => percent > 0);
-    }
-    files.push(encodeTile(cell, { bands, ...figures, valid, mask: null }).file);
-  }
-  if (!holdsData) return null;
-  const { file, cloudCover, footprint } = encodeMaskFile(mask.cell, codes);
-  files.push(file);
-  const used = Array.from(sources.keys());
-  return { files, coverage: Math.min(...coverages), cloudCover, footprint, used };
-}
-
-/** Makes a group of the new tile from the groups of the same name in all sources. */
-async function cutGroup(
-  tile: CutTileTask['tile'],
-  sources: TileFiles[],
-  group: TileGroupFile,
-  size: PixelGrid,
-) {
-  const cell = cellGroup(tile, { group, header: await openRaster(group.path) }, size);
-  const to = geoBoxOfCell(tile.grid, tile.geocode, size);
-  const pixels = size.width * size.height;
-  const nodata = group.role === 'mask' ? Mask.nodata : group.nodata;
-  const empty = fillValueFor(group.dataType, nodata ?? undefined);
-  let bands: PixelArray[] | undefined;
-  for (const source of sources) {
-    const own = source.groups.find(({ name }) => name === group.name);
-    if (!own || own.bands.length !== group.bands.length) continue;
-    const from = geoBoxOfCell(source.grid, source.geocode, own);
-    const taken = await reprojectBands(own, [...own.bands.keys()], from, to, cell.resampling);
-    if (sources.length === 1) bands = taken.bands;
-    bands ??= group.bands.map(() => allocatePixels(group.dataType, pixels).fill(empty));
-    if (sources.length > 1)
-      for (const [b, band] of bands.entries()) copyValidPixels(band, taken.bands[b], taken.valid[b]);
-  }
-  bands ??= group.bands.map(() => allocatePixels(group.dataType, pixels).fill(empty));
-  return { group, cell, bands };
-}
-
-function copyValidPixels(out: PixelArray, pixels: PixelArray, valid: Uint8Array): void {
-  for (let i = 0; i < out.length; i++) if (valid[i] === 1) out[i] = pixels[i];
 }

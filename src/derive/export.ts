@@ -69,14 +69,14 @@ export function copyCell(
   empty: number,
 ): void {
   const { west, south, east, north } = gridByName(grid).bounds(geocode);
-  const columns = sources(
+  const columns = sourcePixels(
     west - image.west,
     (east - west) / size.width,
     size.width,
     image.pixelWidth,
     image.width,
   );
-  const rows = sources(
+  const rows = sourcePixels(
     image.north - north,
     (north - south) / size.height,
     size.height,
@@ -91,7 +91,7 @@ export function copyCell(
 }
 
 /** Pairs of a pixel of the image and the pixel of the cell that contains its centre, along one axis that starts at the image's edge. */
-function sources(
+function sourcePixels(
   from: number,
   cellPixel: number,
   count: number,
@@ -128,7 +128,7 @@ const indexMap = (name: string): ExportLayer => ({
 
 const WITHOUT_CLOUD = and([sourceFilter('raw'), { op: '=', property: 'eo:cloud_cover', value: 0 }]);
 
-const LAYERS: ExportLayer[] = [
+const EXPORT_LAYERS: ExportLayer[] = [
   indexMap('ndvi'),
   indexMap('ndmi'),
   {
@@ -139,16 +139,16 @@ const LAYERS: ExportLayer[] = [
   },
 ];
 
-const LAYER_NAMES = LAYERS.map(({ name }) => name);
+const LAYER_NAMES = EXPORT_LAYERS.map(({ name }) => name);
 
 const exportLayer = (name: string | undefined): ExportLayer | undefined =>
-  LAYERS.find((layer) => layer.name === name);
+  EXPORT_LAYERS.find((layer) => layer.name === name);
 
 type Condition = keyof FilterParams;
 
 /** Conditions of a filter that the tiles of a layer may fail, the most specific first. Collections always count. */
-const TIME: Condition[] = ['datetime'];
-const REGION: Condition[] = ['bbox', 'intersects', 'geocode', 'recurse'];
+const TIME_CONDITIONS: Condition[] = ['datetime'];
+const REGION_CONDITIONS: Condition[] = ['bbox', 'intersects', 'geocode', 'recurse'];
 
 /**
  * Returns the error of a selection without tiles that the models of the layer have made: it says which condition excludes them, or that
@@ -170,9 +170,9 @@ async function noTileOfLayer(
       `the layer ${name} has no tiles yet: run "tilewright train ${name}" and "tilewright predict ${name}", or over HTTP the processes train and predict`,
     );
   for (const [conditions, where] of [
-    [TIME, 'at this time (datetime)'],
-    [REGION, 'in this region'],
-    [[...TIME, ...REGION], 'at this time (datetime) in this region'],
+    [TIME_CONDITIONS, 'at this time (datetime)'],
+    [REGION_CONDITIONS, 'in this region'],
+    [[...TIME_CONDITIONS, ...REGION_CONDITIONS], 'at this time (datetime) in this region'],
   ] as const)
     if (conditions.some((one) => params[one] !== undefined) && (await exist(without(params, conditions))))
       return nothingToExport(`the layer ${name} has tiles, but none ${where}`);

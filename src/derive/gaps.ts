@@ -105,7 +105,7 @@ export interface BandEncoding {
 export function conversion(from: BandEncoding, to: BandEncoding): ((stored: number) => number) | null {
   const sameNumbers = from.dataType === to.dataType && from.scale === to.scale && from.offset === to.offset;
   if (sameNumbers && Object.is(from.nodata, to.nodata)) return null;
-  const [low, high] = RANGES[to.dataType];
+  const [low, high] = TYPE_RANGES[to.dataType];
   const { nodata } = to;
   // A value that equals the nodata value moves to its neighbour.
   const beside = nodata === undefined ? 0 : nodata === low ? nodata + 1 : nodata - 1;
@@ -117,7 +117,7 @@ export function conversion(from: BandEncoding, to: BandEncoding): ((stored: numb
   };
 }
 
-const RANGES: Record<DataType, [low: number, high: number]> = {
+const TYPE_RANGES: Record<DataType, [low: number, high: number]> = {
   uint8: [0, 0xff],
   int8: [-0x80, 0x7f],
   uint16: [0, 0xffff],

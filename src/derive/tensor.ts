@@ -43,7 +43,7 @@ import { type DerivePool, type TileProcessContext, tileFiles } from './job.js';
 import { searchTilesOfCell, selectedTiles } from './selection.js';
 import type { TensorBand, TensorBandsTask } from './tasks.js';
 
-const TYPES: Record<DataType, string> = {
+const NUMPY_TYPES: Record<DataType, string> = {
   uint8: '|u1',
   int8: '|i1',
   uint16: '<u2',
@@ -55,13 +55,13 @@ const TYPES: Record<DataType, string> = {
 };
 
 /** The numbers begin at a multiple of this. */
-const ALIGNMENT = 64;
+const NPY_ALIGNMENT = 64;
 
 /** The header of a NumPy file, version 1.0 of the format (NEP 1). The numbers follow it, last axis fastest. */
 export function npyHead(dataType: DataType, shape: number[]): Buffer {
   const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
-  const text = `{'descr': '${TYPES[dataType]}', 'fortran_order': False, 'shape': (${sizes}), }`;
-  const length = Math.ceil((10 + text.length + 1) / ALIGNMENT) * ALIGNMENT - 10;
+  const text = `{'descr': '${NUMPY_TYPES[dataType]}', 'fortran_order': False, 'shape': (${sizes}), }`;
+  const length = Math.ceil((10 + text.length + 1) / NPY_ALIGNMENT) * NPY_ALIGNMENT - 10;
   const head = Buffer.alloc(10, '\x93NUMPY\x01\x00', 'latin1');
   head.writeUInt16LE(length, 8);
   return Buffer.concat([head, Buffer.from(`${text.padEnd(length - 1)}\n`, 'latin1')]);
@@ -205,7 +205,7 @@ interface TensorPart extends TensorResults {
   lacking: string[];
 }
 
-const PART = objectOf(
+const PART_SCHEMA = objectOf(
   {
     files: listOf(objectOf({ name: TEXT })),
     skipped: { type: 'object', additionalProperties: COUNT },
@@ -239,7 +239,7 @@ export function tensorProcess(context: TileProcessContext): Process {
     },
     resumable: true,
     merge: (parts) => mergeTensors(parts as TensorPart[]),
-    part: PART,
+    part: PART_SCHEMA,
     conclude: (results) => {
       const { files, lacking } = results as TensorPart;
       if (files.length === 0 && lacking.length > 0) throw bandNotFound(lacking);

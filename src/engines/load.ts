@@ -13,8 +13,6 @@ import { engineUnavailable } from './errors.js';
 import type { Tf } from './tfjs.js';
 import { registerTrainingKernels } from './wasm-kernels/register.js';
 
-/** The oneDNN addon, which `native/build.mjs` builds if possible. */
-
 /** Pooling operations, which the addon lacks. */
 export type PoolingOperation = `${'max' | 'avg'}Pool${'' | 'Gradient'}`;
 
@@ -24,13 +22,14 @@ export interface OneDnnAddon extends Omit<ComputePrimitives, PoolingOperation> {
   version: string;
 }
 
-const ADDON = fileURLToPath(new URL('../../../native/build/onednn.node', import.meta.url));
+/** The oneDNN addon, which `native/build.mjs` builds if possible. */
+const ADDON_PATH = fileURLToPath(new URL('../../../native/build/onednn.node', import.meta.url));
 
 /** Throws if the addon was not built or cannot be loaded. */
 export function loadOneDnn(): OneDnnAddon {
-  if (!existsSync(ADDON))
+  if (!existsSync(ADDON_PATH))
     throw new Error('its addon is not built; install g++ and libdnnl-dev, then run "npm run onednn"');
-  return createRequire(import.meta.url)(ADDON) as OneDnnAddon;
+  return createRequire(import.meta.url)(ADDON_PATH) as OneDnnAddon;
 }
 
 /** Version of our own convolution kernels. Results differ between versions in the last bits. */
@@ -48,7 +47,7 @@ export interface LoadedEngine {
 }
 
 const requirePackage = createRequire(import.meta.url);
-let loaded: { name: EngineName; engine: Promise<LoadedEngine> } | undefined;
+let loadedEngine: { name: EngineName; engine: Promise<LoadedEngine> } | undefined;
 
 /**
  * Loads an engine, once per process: two native TensorFlow libraries in one process break each other. `packagesFrom`: a file beside whose
@@ -58,16 +57,16 @@ export function loadEngine(
   name: EngineName,
   packagesFrom = fileURLToPath(import.meta.url),
 ): Promise<LoadedEngine> {
-  if (loaded !== undefined && loaded.name !== name) {
+  if (loadedEngine !== undefined && loadedEngine.name !== name) {
     return Promise.reject(
       engineUnavailable(
         name,
-        `this process already runs ${loaded.name}, and a process can run only one engine`,
+        `this process already runs ${loadedEngine.name}, and a process can run only one engine`,
       ),
     );
   }
-  loaded ??= { name, engine: isNative(name) ? loadNative(name, packagesFrom) : loadWasm(name) };
-  return loaded.engine;
+  loadedEngine ??= { name, engine: isNative(name) ? loadNative(name, packagesFrom) : loadWasm(name) };
+  return loadedEngine.engine;
 }
 
 type NativeName = 'tfjs-node-gpu' | 'tfjs-node';

@@ -14,8 +14,6 @@ import {
 } from '../errors.js';
 import type { EngineName } from './load.js';
 
-/** Starts the processes in which an engine runs. `EngineProcess` communicates with them. */
-
 interface ForkOptions {
   /** Threads of the engine, if it can use more than one. */
   threads?: number;
@@ -32,7 +30,7 @@ interface ForkOptions {
 }
 
 /** Sets the limit, then executes the program. A core dump would be as large as the limit. */
-const LIMITED = 'ulimit -c 0; ulimit -d "$0" && exec "$@"';
+const LIMITED_SCRIPT = 'ulimit -c 0; ulimit -d "$0" && exec "$@"';
 
 /** Runs `script`, which must call `serveRequests`, with the name of the engine as its argument. The caller reads stderr. */
 function forkWithEngine(
@@ -46,7 +44,7 @@ function forkWithEngine(
       execPath: '/bin/sh',
       execArgv: [
         '-c',
-        LIMITED,
+        LIMITED_SCRIPT,
         String(Math.floor(limit / 1024)),
         ...(core === undefined ? [] : ['taskset', '-c', String(core)]),
         process.execPath,
@@ -273,8 +271,6 @@ function errorLine(stderr: string): string {
   return line.slice(0, MAX_LINE_LENGTH);
 }
 
-/** Child side of the request/response protocol with `EngineProcess`. */
-
 /** Answers one kind of request. `report` sends progress; it resolves when the message has left the process. */
 export type Handler<Input, Result, Progress = never> = (
   input: Input,
@@ -293,34 +289,34 @@ interface Request {
 type Reply = { progress: unknown } | { result: unknown } | { error: ErrorDocument };
 
 /**
- * Answers the requests of the parent until the channel closes, which ends the process. An error that is not a TilewrightError is sent as
- * `failure`.
+ * The side of the child. Answers the requests of the parent until the channel closes, which ends the process. An error that is not a
+ * TilewrightError is sent as `failure`.
  */
 export function serveRequests<H extends Handlers>(handlers: H, failure: ErrorMaker<[reason: string]>): void {
   process.on('message', async ({ name, input }: Request) => {
     try {
-      await send({ result: await handlers[name](input as never, (progress) => send({ progress })) });
+      await sendToParent({
+        result: await handlers[name](input as never, (progress) => sendToParent({ progress })),
+      });
     } catch (error) {
       const known = error instanceof TilewrightError ? error : failure.because(error, messageOf(error));
-      await send({ error: toErrorDocument(known) });
+      await sendToParent({ error: toErrorDocument(known) });
     }
   });
   process.on('disconnect', () => process.exit());
 }
 
 /** Resolves when the message has been sent, so that a busy child does not delay its messages until it has finished. */
-function send(reply: Reply): Promise<void> {
+function sendToParent(reply: Reply): Promise<void> {
   return new Promise((resolve) => {
     // If the parent has ended, the channel closes, which ends this process.
     process.send!(reply, () => resolve());
   });
 }
 
-/** Child processes with an engine that work in parallel, each on one task at a time. */
-
 /**
- * Invariants: at most `threads` processes are alive, each with at most one task; a dead process gets no task. The caller must close the
- * pool.
+ * Child processes with an engine that work in parallel, each on one task at a time. Invariants: at most `threads` processes are alive, each
+ * with at most one task; a dead process gets no task. The caller must close the pool.
  */
 export class EnginePool<H extends Handlers> {
   private children: EngineProcess<H>[] = [];

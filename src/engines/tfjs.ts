@@ -23,8 +23,6 @@ export function replaceGradient(tf: Tf, gradient: GradConfig): void {
   tf.registerGradient(gradient);
 }
 
-/** One step of Adam for one variable: a fused kernel if the engine has one, otherwise composed of tfjs operations. */
-
 /** Name of a kernel that tfjs does not have. */
 export const ADAM_KERNEL = 'AdamStep';
 
@@ -40,7 +38,10 @@ export interface AdamHyperparameters {
 
 type AdamTensors = Record<'variable' | 'gradient' | 'first' | 'second', Tensor>;
 
-/** Returns the variable and its two moments after the step. */
+/**
+ * One step of Adam for one variable: a fused kernel if the engine has one, otherwise composed of tfjs operations. Returns the variable and
+ * its two moments after the step.
+ */
 export function adamStep(tf: Tf, tensors: AdamTensors, numbers: AdamHyperparameters): Tensor[] {
   if (tf.getKernel(ADAM_KERNEL, tf.getBackend()))
     return tf

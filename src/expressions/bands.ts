@@ -5,8 +5,7 @@ import { listBands, unknownBand } from './errors.js';
 import { type Expression, parseExpression } from './parser.js';
 import { compileExpression, type Program } from './program.js';
 
-/** Spectral indices of two broad bands. */
-
+/** A spectral index of two broad bands. */
 interface NormalisedDifferenceIndex {
   /** Common names (STAC `eo`) of a and b in the normalised difference (a - b) / (a + b). */
   bands: readonly [a: string, b: string];

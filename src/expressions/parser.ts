@@ -61,16 +61,16 @@ export function parseExpressions(texts: string[]): Expression[] {
 }
 
 /** Digits followed by a letter are the start of a name, not a number. */
-const TOKEN =
+const TOKEN_PATTERN =
   /\s*(?:(?<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))|(?<name>\d+\.\d+[nu]m\b|\w+)|(?<symbol>\*\*|[<>=!]=|[-+*/<>(),]))/y;
 
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
   const end = text.trimEnd().length;
-  TOKEN.lastIndex = 0;
-  while (TOKEN.lastIndex < end) {
-    const from = TOKEN.lastIndex;
-    const match = TOKEN.exec(text);
+  TOKEN_PATTERN.lastIndex = 0;
+  while (TOKEN_PATTERN.lastIndex < end) {
+    const from = TOKEN_PATTERN.lastIndex;
+    const match = TOKEN_PATTERN.exec(text);
     if (!match) {
       const position = from + /^\s*/.exec(text.slice(from))![0].length;
       const sign = text[position] === '"' ? `'"'` : `"${text[position]}"`;
@@ -79,7 +79,7 @@ function tokensOf(text: string): Token[] {
     const { number, name, symbol } = match.groups!;
     const kind = number !== undefined ? 'number' : name !== undefined ? 'name' : 'symbol';
     const token = number ?? name ?? symbol;
-    tokens.push({ kind, text: token, position: TOKEN.lastIndex - token.length });
+    tokens.push({ kind, text: token, position: TOKEN_PATTERN.lastIndex - token.length });
   }
   tokens.push({ kind: 'end', text: '', position: end });
   return tokens;

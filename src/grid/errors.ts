@@ -1,3 +1,5 @@
+/** Errors of geocodes and grids. */
+
 import { defineError } from '../errors.js';
 
 export const geocodeInvalid = defineError(

@@ -4,8 +4,6 @@
  */
 import type { Grid } from './grid.js';
 
-/** Lengths on the ground. */
-
 /** WGS84: semi-major axis in metres, and the square of the eccentricity from the flattening 1/298.257223563. */
 const SEMI_MAJOR_AXIS_M = 6378137;
 const FLATTENING = 1 / 298.257223563;
@@ -60,7 +58,6 @@ export function cellSizeMetres(grid: Grid, geocode: string): { width: number; he
 }
 
 /** Numbers of pixels of a cell. */
-
 export interface PixelGrid {
   width: number;
   height: number;

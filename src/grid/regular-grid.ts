@@ -64,7 +64,7 @@ interface RegularGridDefinition
   cellOf(geocode: string): CellIndex;
 }
 
-const minPrecision = 1;
+const MIN_PRECISION = 1;
 
 /** Maximum number of listed cells. More indicate a wrong area or precision. */
 const MAX_COVER = 4_000_000;
@@ -72,7 +72,7 @@ const MAX_COVER = 4_000_000;
 function createRegularGrid(lattice: RegularGridDefinition): Grid {
   const { name, alphabet, extent, maxPrecision, fromLonLat, toLonLat } = lattice;
   const base = alphabet.length;
-  const pattern = new RegExp(`^[${alphabet}]{${minPrecision},${maxPrecision}}$`);
+  const pattern = new RegExp(`^[${alphabet}]{${MIN_PRECISION},${maxPrecision}}$`);
 
   const span = (precision: number) => base ** (maxPrecision - precision);
   const axes = (precision: number): { x: GridAxis; y: GridAxis } => ({
@@ -81,20 +81,20 @@ function createRegularGrid(lattice: RegularGridDefinition): Grid {
   });
 
   function checkPrecision(precision: number): void {
-    if (!Number.isInteger(precision) || precision < minPrecision || precision > maxPrecision) {
-      throw geocodePrecision(name, precision, minPrecision, maxPrecision);
+    if (!Number.isInteger(precision) || precision < MIN_PRECISION || precision > maxPrecision) {
+      throw geocodePrecision(name, precision, MIN_PRECISION, maxPrecision);
     }
   }
 
   function checkGeocode(geocode: string): void {
-    if (!pattern.test(geocode)) throw geocodeInvalid(name, geocode, alphabet, minPrecision, maxPrecision);
+    if (!pattern.test(geocode)) throw geocodeInvalid(name, geocode, alphabet, MIN_PRECISION, maxPrecision);
   }
 
   return {
     name,
     idPrefix: lattice.idPrefix,
     epsg: lattice.epsg,
-    minPrecision,
+    minPrecision: MIN_PRECISION,
     maxPrecision,
     extent,
     fromLonLat,

@@ -1,3 +1,5 @@
+/** Errors of ingest: of inputs and options, of products, archives, clouds, and parts of scenes. */
+
 import { defineError, messageOf } from '../errors.js';
 
 export const notRecognised = defineError(

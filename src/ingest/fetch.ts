@@ -26,7 +26,7 @@ import type { Scene } from './scene.js';
 /** Files whose parts are still to be read, by the path of their copies. */
 type RemoteFiles = Map<string, RemoteFile>;
 
-const CONCURRENCY = 8;
+const CONCURRENT_FILES = 8;
 
 export interface FetchedFiles {
   /** The input of ingest: a folder with an Item, or a file. */
@@ -94,7 +94,7 @@ async function fetchAll(
 ): Promise<Pick<FetchedFiles, 'files' | 'downloaded'>> {
   const files: RemoteFiles = new Map();
   const downloaded: number[] = [];
-  await mapConcurrent([...urls], CONCURRENCY, async ([path, url]) => {
+  await mapConcurrent([...urls], CONCURRENT_FILES, async ([path, url]) => {
     const file = await openRemoteCopy(context, url, path);
     if (typeof file === 'number') downloaded.push(file);
     else files.set(path, file);

@@ -126,7 +126,7 @@ function addressOf(
 }
 
 /** Increment it if the same Item would result in other tiles. */
-const VERSION = 2;
+const DIGEST_VERSION = 2;
 
 /**
  * Digest of the Item, the chosen assets, and the options that affect tiles: an Item that has not changed is skipped without a request. The
@@ -139,11 +139,11 @@ export function itemDigest(item: RemoteItem, options: IngestOptions, assets?: re
     return [key, withoutSignature(url), description];
   });
   const { properties } = item.document;
-  const said = [VERSION, item.id, item.collection, properties, files, sorted(others)];
+  const said = [DIGEST_VERSION, item.id, item.collection, properties, files, sortedEntries(others)];
   return createHash('sha256').update(JSON.stringify(said)).digest('hex');
 }
 
-const sorted = (options: object) => Object.entries(options).toSorted(([a], [b]) => (a < b ? -1 : 1));
+const sortedEntries = (options: object) => Object.entries(options).toSorted(([a], [b]) => (a < b ? -1 : 1));
 
 /** The position of each asset (STAC Projection extension 1.0 to 2.0); undefined if the Item does not describe all of them. */
 export function itemPositions(

@@ -180,7 +180,7 @@ interface MaskSource {
   codes: Uint8Array;
 }
 
-/** Groups that are cut separately, see `cube.ts`: their rows would not fit into memory. */
+/** Groups that are cut separately, see `cut/cube.ts`: their rows would not fit into memory. */
 export const isCubeGroup = ({ role, bands }: SourceGroup) => role === 'data' && isHyperspectral(bands);
 
 /**

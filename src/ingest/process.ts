@@ -35,7 +35,7 @@ export class IdleTimer {
   }
 }
 
-const INPUTS = {
+const INPUT_SCHEMAS = {
   type: 'object',
   anyOf: [{ required: ['paths'] }, { required: ['stac'] }],
   additionalProperties: false,
@@ -110,7 +110,7 @@ const INPUTS = {
   },
 };
 
-const OUTPUTS = {
+const OUTPUT_SCHEMAS = {
   collection: { title: 'Collection of the first scene', schema: { type: 'string', nullable: true } },
   scenes: { title: 'Ingested scenes', schema: { type: 'array', items: { type: 'object' } } },
   tiles: { title: 'Number of their tiles', schema: { type: 'integer' } },
@@ -157,8 +157,8 @@ export function ingestProcess(context: IngestProcessContext): IngestProcess {
     id: 'ingest',
     title: 'Ingest scenes',
     description: 'Cuts scenes into tiles, with coverage, cloud cover and a mask.',
-    inputs: INPUTS,
-    outputs: OUTPUTS,
+    inputs: INPUT_SCHEMAS,
+    outputs: OUTPUT_SCHEMAS,
     check: (inputs) => {
       const { paths = [], stac } = inputs as IngestInputs;
       const policy = context.remote?.policy;

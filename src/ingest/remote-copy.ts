@@ -146,7 +146,7 @@ export async function writeFully(file: FileHandle, bytes: Uint8Array, position: 
   }
 }
 
-const FOLDER = 'whole';
+const WHOLE_FOLDER = 'whole';
 
 /** A file without a version or a size cannot be compared with that of the host. */
 interface KnownFile {
@@ -165,10 +165,10 @@ export class WholeFiles {
 
   /** `scene`: the scene's folder. Removes everything else that an earlier process has left there. */
   static async open(scene: string): Promise<WholeFiles> {
-    const folder = join(scene, FOLDER);
+    const folder = join(scene, WHOLE_FOLDER);
     await mkdir(folder, { recursive: true });
     for (const name of await readdir(scene))
-      if (name !== FOLDER) await rm(join(scene, name), { recursive: true, force: true });
+      if (name !== WHOLE_FOLDER) await rm(join(scene, name), { recursive: true, force: true });
     return new WholeFiles(folder);
   }
 

@@ -31,7 +31,7 @@ import {
 } from './scene.js';
 
 /** Increment it if the same input would result in other tiles. */
-const PIPELINE = 4;
+const PIPELINE_VERSION = 4;
 
 /** Digests by path, cached for one ingest: a file may hold a scene for each day of a year. */
 type FileDigests = Map<string, string>;
@@ -85,7 +85,7 @@ export async function computeFingerprint(
     codes: createHash('sha256').update(band.codes).digest('hex'),
   }));
   const everything = {
-    PIPELINE,
+    PIPELINE: PIPELINE_VERSION,
     grid,
     precision,
     id,

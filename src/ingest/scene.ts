@@ -31,7 +31,7 @@ export interface SourceBand extends SpectralTags {
   offset: number;
   /**
    * The detector of the band, for spectrometers that write 0 for unseen pixels although 0 is also a measured value. A pixel
-   * that is 0 in all good bands of a detector holds no data in its bands, see `cube.ts`.
+   * that is 0 in all good bands of a detector holds no data in its bands, see `cut/cube.ts`.
    */
   detector?: string;
 }

@@ -41,7 +41,7 @@ const MAX_NAME_BYTES = 1024;
 const MAX_NAME_PART_BYTES = 255;
 const MAX_DEPTH = 32;
 
-const BLOCK = 512;
+const TAR_BLOCK_BYTES = 512;
 
 /** Compressed bytes that contain the first bytes of the unpacked file; they unpack to at most 4 MB. */
 const GZIP_START_BYTES = 4096;
@@ -177,8 +177,8 @@ async function unpackTar(
         await budget.require(size);
         await target.file(name, async () => entry as AsyncIterable<Uint8Array>);
       }
-      const padded = type === 'directory' ? 0 : Math.ceil(size / BLOCK) * BLOCK;
-      entriesEnd = entry.offset + BLOCK + padded;
+      const padded = type === 'directory' ? 0 : Math.ceil(size / TAR_BLOCK_BYTES) * TAR_BLOCK_BYTES;
+      entriesEnd = entry.offset + TAR_BLOCK_BYTES + padded;
       entry.resume();
     }
   };
@@ -188,7 +188,7 @@ async function unpackTar(
   const cause = errors.find((error) => error instanceof TilewrightError) ?? errors.at(-1);
   if (cause !== undefined) throw cause;
   // A tar ends with blocks of zeros. They are missing if it was cut off between two entries.
-  if (streamed < entriesEnd + BLOCK) throw archiveBroken(path, 'its end is missing');
+  if (streamed < entriesEnd + TAR_BLOCK_BYTES) throw archiveBroken(path, 'its end is missing');
 }
 
 /** The remaining budget of one archive. `require` checks declared sizes, `spend` counts actual bytes. */
@@ -203,7 +203,7 @@ class UnpackBudget {
     private readonly maxEntries: number,
   ) {
     this.bytes = Math.max(MIN_BYTES_FOR_RATIO, MAX_RATIO * archiveBytes);
-    this.streamed = this.bytes + maxEntries * 4 * BLOCK;
+    this.streamed = this.bytes + maxEntries * 4 * TAR_BLOCK_BYTES;
   }
 
   entry(): void {

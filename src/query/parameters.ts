@@ -332,7 +332,7 @@ const KIND_SCHEMAS: Record<PropertyKind, object> = {
 
 /**
  * The properties that filters can use, as JSON Schema: OGC API Features part 3, and the filter extension of STAC APIs. `url` is the URL of
- * the document. `namesSchema` has the known values of some properties.
+ * the document. `names` has the known values of some properties.
  */
 export function queryablesSchema(
   url: string,

@@ -90,8 +90,8 @@ const PLANETARY_COMPUTER: SasRule = {
 
 const EARTHDATA_HOSTS = ['*.earthdata.nasa.gov', '*.earthdatacloud.nasa.gov'];
 
-const text = { type: 'string', minLength: 1, maxLength: 10_000 };
-const names = { type: 'array', items: text, minItems: 1 };
+const textSchema = { type: 'string', minLength: 1, maxLength: 10_000 };
+const namesSchema = { type: 'array', items: textSchema, minItems: 1 };
 /** A list of rules with hosts and another member. */
 const hostRules = (member: string) => ({
   type: 'array',
@@ -99,11 +99,11 @@ const hostRules = (member: string) => ({
     type: 'object',
     required: ['hosts', member],
     additionalProperties: false,
-    properties: { hosts: names, [member]: text },
+    properties: { hosts: namesSchema, [member]: textSchema },
   },
 });
 
-const SCHEMA = {
+const FILE_SCHEMA = {
   type: 'object',
   additionalProperties: false,
   properties: {
@@ -117,13 +117,19 @@ const SCHEMA = {
         additionalProperties: false,
         dependencies: { accessKeyId: ['secretAccessKey'], secretAccessKey: ['accessKeyId'] },
         properties: {
-          ...{ buckets: names, endpoint: text, region: text, accessKeyId: text, secretAccessKey: text },
-          ...{ sessionToken: text, profile: text },
+          ...{
+            buckets: namesSchema,
+            endpoint: textSchema,
+            region: textSchema,
+            accessKeyId: textSchema,
+            secretAccessKey: textSchema,
+          },
+          ...{ sessionToken: textSchema, profile: textSchema },
           ...{ requesterPays: { type: 'boolean' }, sign: { type: 'boolean' } },
         },
       },
     },
-    netrc: text,
+    netrc: textSchema,
   },
 };
 
@@ -158,7 +164,7 @@ async function readRules(path: string): Promise<CredentialsFile> {
   // The reason of the parser quotes the text.
   const rules = parseJsonOr<unknown>(await readSecret(path), () => badCredentials(path, 'it is not JSON'));
   const ajv = new Ajv({ strict: false });
-  if (!ajv.validate(SCHEMA, rules))
+  if (!ajv.validate(FILE_SCHEMA, rules))
     throw badCredentials(path, ajv.errorsText(ajv.errors, { dataVar: 'the file' }));
   const file = rules as CredentialsFile;
   const addresses = [
@@ -171,13 +177,13 @@ async function readRules(path: string): Promise<CredentialsFile> {
 }
 
 /** Bits of the mode by which others than the owner can read or write a file. */
-const OTHERS = 0o077;
+const MODE_OF_OTHERS = 0o077;
 
 /** Reads a file that only its owner can read. Messages never hold its text. */
 async function readSecret(path: string): Promise<string> {
   const text = await readText(path);
   const { mode } = await stat(path);
-  if (process.platform !== 'win32' && mode & OTHERS)
+  if (process.platform !== 'win32' && mode & MODE_OF_OTHERS)
     throw badCredentials(path, 'other users can read it; run chmod 600 on it');
   return text;
 }

@@ -252,7 +252,7 @@ function tokenAddress({ hostname, pathname }: URL, tokenUrl: string): string {
   return url.href;
 }
 
-const REFUSED = [401, 403];
+const REFUSED_STATUS = [401, 403];
 
 /** Invariant: a credential is added only to requests for the hosts and buckets of its rule; each redirect is checked again. */
 class RemoteCredentials implements RequestCredentials {
@@ -296,7 +296,7 @@ class RemoteCredentials implements RequestCredentials {
     }
     const url = new URL(address);
     const sas = this.sasFor(url);
-    return sas !== undefined && REFUSED.includes(status) && this.tokens.forget(url, sas.tokenUrl);
+    return sas !== undefined && REFUSED_STATUS.includes(status) && this.tokens.forget(url, sas.tokenUrl);
   }
 
   /** True for an object of a bucket that the operator has named, or whose reader pays. */

@@ -1,3 +1,5 @@
+/** Errors of hosts on the internet, and of the documents of STAC catalogs. */
+
 import { defineError, messageOf } from '../errors.js';
 
 export const badRemoteUrl = defineError(

@@ -9,10 +9,10 @@ const START_BYTES = 32_768;
 /** Later reads of a header read this much, as the lists of blocks lie one after the other. */
 const READ_AHEAD_BYTES = 131_072;
 
-/** Requests for a whole file read this much each, so that a failed one repeats little. */
-const WHOLE_RANGE_BYTES = 8 << 20;
+/** Limit of one request, so that a few run at the same time and a failed one repeats little. */
+const MAX_REQUEST_BYTES = 8 << 20;
 
-const PARTS = 206;
+const PARTIAL_CONTENT = 206;
 const FAILED_PRECONDITION = 412;
 const NOT_SATISFIABLE = 416;
 
@@ -41,7 +41,7 @@ export class RemoteFile {
       .request(url, {
         headers: { range: `bytes=0-${START_BYTES - 1}` },
         maxBytes: START_BYTES,
-        accept: [PARTS],
+        accept: [PARTIAL_CONTENT],
         isFile: true,
         signal,
       })
@@ -50,7 +50,7 @@ export class RemoteFile {
         throw error.code === 'TW_REMOTE_TOO_LARGE' ? noRanges.because(error, withoutSecrets(url)) : error;
       });
     const { status, headers, body } = answer;
-    if (status !== PARTS) throw noRanges(withoutSecrets(url));
+    if (status !== PARTIAL_CONTENT) throw noRanges(withoutSecrets(url));
     const size = sizeOfRange(url, { offset: 0, bytes: START_BYTES }, headers);
     const wanted = Math.min(START_BYTES, size);
     if (body.length !== wanted)
@@ -61,10 +61,10 @@ export class RemoteFile {
 
   /** Ranges of the whole file. */
   wholeRanges(): ByteRange[] {
-    const count = Math.ceil(this.size / WHOLE_RANGE_BYTES);
+    const count = Math.ceil(this.size / MAX_REQUEST_BYTES);
     return Array.from({ length: count }, (_, i) => ({
-      offset: i * WHOLE_RANGE_BYTES,
-      bytes: Math.min(WHOLE_RANGE_BYTES, this.size - i * WHOLE_RANGE_BYTES),
+      offset: i * MAX_REQUEST_BYTES,
+      bytes: Math.min(MAX_REQUEST_BYTES, this.size - i * MAX_REQUEST_BYTES),
     }));
   }
 
@@ -105,7 +105,7 @@ export class RemoteFile {
     let position = offset;
     const { status } = await this.client.request(url, {
       maxBytes: bytes,
-      accept: [PARTS, FAILED_PRECONDITION, NOT_SATISFIABLE],
+      accept: [PARTIAL_CONTENT, FAILED_PRECONDITION, NOT_SATISFIABLE],
       sink: {
         headers: () => {
           // A proxy can end a broken answer with other bytes, so all of it is read again.
@@ -135,7 +135,7 @@ export class RemoteFile {
   private checkHead(range: ByteRange, { status, headers }: Pick<RemoteResponse, 'status' | 'headers'>): void {
     const { url, version, size } = this;
     if ((headers.etag ?? headers['last-modified']) !== version) throw remoteChanged(withoutSecrets(url));
-    if (status !== PARTS) throw badRemoteRange(withoutSecrets(url), `it answered ${status}`);
+    if (status !== PARTIAL_CONTENT) throw badRemoteRange(withoutSecrets(url), `it answered ${status}`);
     if (sizeOfRange(url, range, headers) !== size) throw remoteChanged(withoutSecrets(url));
   }
 }
@@ -174,8 +174,6 @@ export interface ByteRange {
 
 /** Unused bytes between two ranges that are read rather than requested separately: at 50 ms a request, they cost less. */
 const MAX_GAP_BYTES = 65_536;
-/** Limit of one request, so that a few run at the same time and a failed one repeats little. */
-const MAX_REQUEST_BYTES = 8 << 20;
 
 /** Merges byte ranges, so that few requests read many blocks. Returns the requests that cover all ranges, in ascending order. */
 export function mergeRanges(ranges: readonly ByteRange[]): ByteRange[] {
@@ -225,7 +223,7 @@ export async function downloadFile(
   let end: number | undefined;
   const { status } = await client.request(url, {
     ...{ maxBytes, signal },
-    accept: [PARTS, NOT_SATISFIABLE],
+    accept: [PARTIAL_CONTENT, NOT_SATISFIABLE],
     isFile: true,
     sink: {
       headers: (): Record<string, string> => {
@@ -236,7 +234,7 @@ export async function downloadFile(
       },
       start: ({ status, headers }) => {
         const found = headers.etag ?? headers['last-modified'];
-        if (status !== PARTS) {
+        if (status !== PARTIAL_CONTENT) {
           position = 0;
           end = undefined;
           version = found;

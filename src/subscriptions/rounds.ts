@@ -17,8 +17,8 @@ import {
 } from './store.js';
 
 const DAY_MS = 86_400_000;
-const UNITS = { d: DAY_MS, h: 3_600_000, m: 60_000 };
-const MIN_EVERY_MS = UNITS.m;
+const UNITS_MS = { d: DAY_MS, h: 3_600_000, m: 60_000 };
+const MIN_EVERY_MS = UNITS_MS.m;
 const MAX_EVERY_MS = 30 * DAY_MS;
 
 /** Archives deliver scenes late, and process them again, so later rounds search this long before the last success. */
@@ -34,14 +34,17 @@ export const EVERY_PATTERN = [
 /** Parses "15m", "6h" or "30d". Throws TW_SUBSCRIPTION_EVERY. */
 export function parseEvery(text: string): number {
   const [, count, unit] = /^([1-9]\d{0,5})([dhm])$/.exec(text) ?? [];
-  const every = Number(count) * UNITS[unit as keyof typeof UNITS];
+  const every = Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
   if (!(every >= MIN_EVERY_MS && every <= MAX_EVERY_MS)) throw badInterval(text);
   return every;
 }
 
 /** The text of an interval in the largest unit that divides it. */
 export function formatEvery(every: number): string {
-  const [unit, length] = Object.entries(UNITS).find(([, length]) => every % length === 0) ?? ['m', UNITS.m];
+  const [unit, length] = Object.entries(UNITS_MS).find(([, length]) => every % length === 0) ?? [
+    'm',
+    UNITS_MS.m,
+  ];
   return `${every / length}${unit}`;
 }
 

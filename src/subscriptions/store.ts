@@ -78,7 +78,7 @@ const checkRecord = messageCheck(
   ),
 );
 
-const PREFIX = 'subscriptions/records/';
+const RECORDS_PREFIX = 'subscriptions/records/';
 const PAGE_RECORDS = 100;
 const MAX_SUBSCRIPTIONS = 1000;
 
@@ -95,7 +95,7 @@ export class SubscriptionStore {
   /** All subscriptions in the order of their ids. `onDamaged` gets TW_DHT_DOCUMENT_DAMAGED; by default it is thrown. */
   async all(onDamaged: (error: TilewrightError) => void = rethrow): Promise<StoredSubscription[]> {
     const found: StoredSubscription[] = [];
-    for await (const kvs of scanPrefix(await this.open(), PREFIX, PAGE_RECORDS))
+    for await (const kvs of scanPrefix(await this.open(), RECORDS_PREFIX, PAGE_RECORDS))
       for (const kv of kvs) {
         try {
           found.push(parse(kv));
@@ -109,7 +109,7 @@ export class SubscriptionStore {
 
   /** Throws TW_SUBSCRIPTION_NOT_FOUND. */
   async get(id: string): Promise<StoredSubscription> {
-    const kv = await readKey(await this.open(), PREFIX + id);
+    const kv = await readKey(await this.open(), RECORDS_PREFIX + id);
     if (!kv) throw subscriptionNotFound(id);
     return parse(kv);
   }
@@ -124,7 +124,7 @@ export class SubscriptionStore {
 
   /** Returns the stored record, or undefined if it no longer has `revision`. */
   async replace(record: SubscriptionRecord, revision: number): Promise<StoredSubscription | undefined> {
-    const key = PREFIX + record.id;
+    const key = RECORDS_PREFIX + record.id;
     const value = JSON.stringify(record);
     const { set, current } = await compareAndSet(await this.open(), { key, value, revision });
     return set ? { record, revision: current!.modRevision } : undefined;
@@ -146,7 +146,7 @@ export class SubscriptionStore {
   async remove(id: string): Promise<void> {
     for (;;) {
       const { revision } = await this.get(id);
-      const key = PREFIX + id;
+      const key = RECORDS_PREFIX + id;
       if ((await compareAndSet(await this.open(), { key, value: undefined, revision })).set) return;
     }
   }
@@ -159,6 +159,7 @@ function rethrow(error: TilewrightError): never {
 /** Throws TW_DHT_DOCUMENT_DAMAGED. */
 function parse(kv: StoredValue): StoredSubscription {
   const record = parseJsonValue<SubscriptionRecord>(kv, ['id', 'every']);
-  if (checkRecord(record) !== undefined || kv.key !== PREFIX + record.id) throw documentDamaged(kv.key);
+  if (checkRecord(record) !== undefined || kv.key !== RECORDS_PREFIX + record.id)
+    throw documentDamaged(kv.key);
   return { record, revision: kv.modRevision };
 }

@@ -1,3 +1,5 @@
+/** Random numbers that are the same for the same seed on every machine. */
+
 /** A stream of random numbers with its state. */
 export interface RandomStream {
   /** In [0, 1). */

@@ -1,4 +1,4 @@
-/** Primitives on the heap of tfjs: WebAssembly (tools/wat) for the expensive parts, and TypeScript around it. */
+/** Primitives on the heap of tfjs: WebAssembly (tools/wat) for the expensive parts, and TypeScript around it, such as pooling. */
 
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import * as direct from './direct.js';
@@ -9,14 +9,10 @@ import { type ComputePrimitives, FILTER_GRADIENT, FORWARD } from './primitives.j
 import * as winograd from './winograd.js';
 import { isWinograd } from './winograd-plan.js';
 
-/**
- * Pooling on the heap. The geometry is that of `ComputePrimitives.maxPool`. The WebAssembly processes complete vectors of channels; other
- * numbers of channels are computed in TypeScript.
- */
-
-/** Channels of a vector. */
+/** Channels of a vector. Pooling in WebAssembly processes complete vectors; other numbers of channels are computed in TypeScript. */
 const VECTOR = 4;
 
+/** Pooling on the heap. The geometry is that of `ComputePrimitives.maxPool`. */
 type Pool = (heap: WasmHeap, geometry: Int32Array, x: Float32Array, y: Float32Array) => void;
 
 const poolBy =

@@ -140,8 +140,6 @@ function everyNth(
   };
 }
 
-/** Transforms of tiles, a run of consecutive tiles at a time. */
-
 /** Channels of a vector. */
 export const VECTOR = 4;
 

@@ -141,9 +141,10 @@ function replaceTrainingOfBatchNormalization(tf: Tf): void {
   };
 }
 
-/** Sums and means of each channel, which batch normalisation and biases compute on large tensors. */
-
-/** Reductions over all axes before the last, or over those of each image. */
+/**
+ * Sums and means of each channel, which batch normalisation and biases compute on large tensors: reductions over all axes before the last,
+ * or over those of each image.
+ */
 export function registerReductionKernels(tf: Tf, primitives: ComputePrimitives): void {
   for (const name of [tf.Sum, tf.Mean])
     registerWasmKernel<SumInputs, SumAttrs & MeanAttrs>(tf, name, ({ inputs: { x }, attrs, backend }) => {

@@ -128,7 +128,6 @@ function geometryOf(info: backend_util.Conv2DInfo): Int32Array {
  * Gradients of a depthwise convolution that multiplies each channel by one value, the only kind in the models. The WASM backend lacks the
  * gradients of depthwise convolutions.
  */
-
 export function registerDepthwiseGradientKernels(tf: Tf, primitives: ComputePrimitives): void {
   registerWasmKernel<DepthwiseConv2dNativeBackpropInputInputs, DepthwiseConv2dNativeBackpropInputAttrs>(
     tf,

@@ -48,16 +48,16 @@ async function readBand(
   return { pixels, width: header.width, height: header.height };
 }
 
-let loaded: { path: string; changed: number; model: LightgbmModel } | undefined;
+let loadedModel: { path: string; changed: number; model: LightgbmModel } | undefined;
 
 /** Reads the model again if the file has changed. */
 async function loadModel(path: string): Promise<LightgbmModel> {
   const { mtimeMs: changed } = await stat(path).catch((error) => {
     throw cloudModelUnreadable.because(error, path, error);
   });
-  if (loaded?.path !== path || loaded.changed !== changed)
-    loaded = { path, changed, model: parseLightgbm(await readCloudModelFile(path), path) };
-  return loaded.model;
+  if (loadedModel?.path !== path || loadedModel.changed !== changed)
+    loadedModel = { path, changed, model: parseLightgbm(await readCloudModelFile(path), path) };
+  return loadedModel.model;
 }
 
 type CloudDetection =

@@ -10,8 +10,7 @@
 import { Mask } from '../../raster/index.js';
 import { badCloudBands, badCloudModel } from '../errors.js';
 import { areaMean, type BandPixels, dilate, meanOverDisk, sampleNearest } from './filters.js';
-import type { LightgbmModel } from './lightgbm.js';
-import { predictLightgbm } from './lightgbm.js';
+import { type LightgbmModel, predictLightgbm } from './lightgbm.js';
 
 /** Input bands of the model, in its order. */
 export const MODEL_BANDS = 'B01 B02 B04 B05 B08 B8A B09 B10 B11 B12'.split(' ');

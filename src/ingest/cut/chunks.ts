@@ -31,11 +31,11 @@ export function windowBytes(source: SourceGroup, rows: number): number {
   return bandBytes(bands[0].header, rows) * bands.length + validityBytes;
 }
 
-const height = ([from, to]: RowRange) => to - from;
+const rowCount = ([from, to]: RowRange) => to - from;
 
 /** The largest number of rows in a window of each source. */
 export function windowHeights(sources: SourceGroup[], chunks: RowChunk[]): number[] {
-  return sources.map((_, i) => chunks.reduce((most, { windows }) => Math.max(most, height(windows[i])), 0));
+  return sources.map((_, i) => chunks.reduce((most, { windows }) => Math.max(most, rowCount(windows[i])), 0));
 }
 
 /**
@@ -61,7 +61,7 @@ export function planChunks(
     packCells(sources, cells, toBlockEnd, budget) ?? packCells(sources, cells, (rows) => rows, budget);
   if (chunks) return chunks;
   const needed = cells.map(({ rows }) =>
-    rows.reduce((sum, span, i) => sum + windowBytes(sources[i], height(span)), 0),
+    rows.reduce((sum, span, i) => sum + windowBytes(sources[i], rowCount(span)), 0),
   );
   throw rowsExceedMemory(
     path,
@@ -70,7 +70,7 @@ export function planChunks(
   );
 }
 
-const join = (a: RowRange, b: RowRange): RowRange =>
+const joinRanges = (a: RowRange, b: RowRange): RowRange =>
   a[0] === a[1] ? b : b[0] === b[1] ? a : [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
 
 /** Null if one cell alone exceeds the budget. */
@@ -83,14 +83,16 @@ function packCells(
   /** Heights of the windows of all chunks so far: the memory of each window is fixed for the entire pass. */
   const heights = sources.map(() => 0);
   const fits = (windows: RowRange[]) =>
-    windows.reduce((sum, span, i) => sum + windowBytes(sources[i], Math.max(heights[i], height(span))), 0) <=
-    budget;
+    windows.reduce(
+      (sum, span, i) => sum + windowBytes(sources[i], Math.max(heights[i], rowCount(span))),
+      0,
+    ) <= budget;
   const chunks: RowChunk[] = [];
   let rows: RowRange[] = [];
   for (const cell of cells) {
     const open = chunks.at(-1);
     if (open) {
-      const joined = rows.map((span, i) => join(span, cell.rows[i]));
+      const joined = rows.map((span, i) => joinRanges(span, cell.rows[i]));
       const windows = windowsOf(joined);
       if (fits(windows)) {
         rows = joined;
@@ -98,7 +100,7 @@ function packCells(
         open.geocodes.push(cell.geocode);
         continue;
       }
-      for (const [i, span] of open.windows.entries()) heights[i] = Math.max(heights[i], height(span));
+      for (const [i, span] of open.windows.entries()) heights[i] = Math.max(heights[i], rowCount(span));
     }
     rows = cell.rows;
     const windows = windowsOf(rows);

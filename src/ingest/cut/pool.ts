@@ -1,3 +1,5 @@
+/** The threads of ingest, and the limits of their memory and time. */
+
 import { Semaphore, WorkerPool } from '../../async/index.js';
 import { bytesPerSample } from '../../raster/index.js';
 import type { DescribeOptions, Scene } from '../scene.js';

@@ -63,7 +63,7 @@ const FWHM_NM = `
   10.4077 10.4077 10.4077 10.4077 10.4077 10.4077 10.4077 10.4077
 `;
 
-const numbers = (text: string) => text.trim().split(/\s+/).map(Number);
+const numbersIn = (text: string) => text.trim().split(/\s+/).map(Number);
 
 /** Calibrated bands; the others are 0 (USGS, EO-1 User Guide). */
 const isCalibrated = (number: number) => (number >= 8 && number <= 57) || (number >= 77 && number <= 224);
@@ -77,13 +77,13 @@ interface HyperionBand {
   calibrated: boolean;
 }
 
-const widths = numbers(FWHM_NM);
+const widthsNm = numbersIn(FWHM_NM);
 
-export const HYPERION_BANDS: HyperionBand[] = numbers(CENTRE_WAVELENGTHS_NM).map((wavelength, i) => ({
+export const HYPERION_BANDS: HyperionBand[] = numbersIn(CENTRE_WAVELENGTHS_NM).map((wavelength, i) => ({
   number: i + 1,
   detector: i < 70 ? 'vnir' : 'swir',
   wavelength,
-  fwhm: widths[i]!,
+  fwhm: widthsNm[i]!,
   calibrated: isCalibrated(i + 1),
 }));
 

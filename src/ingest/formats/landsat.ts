@@ -214,8 +214,8 @@ const TITLES: Record<LandsatLevel, string> = {
 };
 
 /** Common names by the number of the band, from 1. */
-const OLI = 'coastal blue green red nir08 swir16 swir22 pan cirrus lwir11 lwir12'.split(' ');
-const TM = 'blue green red nir08 swir16 lwir swir22 pan'.split(' ');
+const OLI_BAND_NAMES = 'coastal blue green red nir08 swir16 swir22 pan cirrus lwir11 lwir12'.split(' ');
+const TM_BAND_NAMES = 'blue green red nir08 swir16 lwir swir22 pan'.split(' ');
 
 export const landsat: ProductFormat = {
   name: 'Landsat',
@@ -299,7 +299,7 @@ async function describeProduct(
  * LSDS-1328 and LSDS-1618: transmittance, distance to cloud (km), downwelled radiance, emissivity and its standard deviation,
  * thermal and upwelled radiance (W/(m2 sr um)). They are int16 with the fill value -9999.
  */
-const INTERMEDIATE: Record<string, number> = {
+const INTERMEDIATE_SCALES: Record<string, number> = {
   ST_ATRAN: 1e-4,
   ST_CDIST: 0.01,
   ST_DRAD: 1e-3,
@@ -309,7 +309,7 @@ const INTERMEDIATE: Record<string, number> = {
   ST_URAD: 1e-3,
 };
 
-const isIntermediate = (band: string) => Object.hasOwn(INTERMEDIATE, band);
+const isIntermediate = (band: string) => Object.hasOwn(INTERMEDIATE_SCALES, band);
 
 /** `B4`, `SR_B4`, `BQA`, `QA_PIXEL` ... of a file name; null for other files. */
 function bandOfFile(file: string): string | null {
@@ -370,13 +370,13 @@ function describeBand(
   // The uncertainty of the surface temperature, in kelvin.
   if (name === 'ST_QA') return { ...base, role: 'qa', nodata: -9999, scale: 0.01, offset: 0 };
   if (isIntermediate(name)) {
-    const scale = INTERMEDIATE[name]!;
+    const scale = INTERMEDIATE_SCALES[name]!;
     return { ...base, role: 'qa', resampling: 'bilinear', part: 'st', nodata: -9999, scale, offset: 0 };
   }
   // Fill is bit 0 alone, except in the band whose bit 0 marks saturation of band 1.
   if (isQuality(name)) return qualityBand(name, header, 0, resolution, name === 'QA_RADSAT' ? null : 1);
   const number = Number(/B(\d+)/.exec(name)?.[1]);
-  const commonNames = product.spacecraft >= 8 ? OLI : TM;
+  const commonNames = product.spacecraft >= 8 ? OLI_BAND_NAMES : TM_BAND_NAMES;
   return {
     ...base,
     name: name.replace(/^SR_/, ''),
@@ -435,7 +435,7 @@ const hasReflectance = ({ mtl }: LandsatProduct) =>
 
 // --- quality ----------------------------------------------------------------------------------------------------
 
-const two = (value: number, n: number) => (value >> n) & 3;
+const twoBits = (value: number, n: number) => (value >> n) & 3;
 
 /** Mask code of a quality value, by generation: USGS Landsat Collection 2 QA_PIXEL, Collection 1 BQA, earlier BQA. */
 const QUALITY_BITS: Record<LandsatLevel, { band: string; code: (value: number) => number }> = {
@@ -445,16 +445,16 @@ const QUALITY_BITS: Record<LandsatLevel, { band: string; code: (value: number) =
     band: 'BQA',
     code: (v) => {
       if (bitAt(v, 0)) return Mask.notAssessed;
-      if (bitAt(v, 4) || two(v, 11) === 3) return Mask.cloud;
-      return two(v, 7) === 3 ? Mask.shadow : two(v, 9) === 3 ? Mask.snow : Mask.clear;
+      if (bitAt(v, 4) || twoBits(v, 11) === 3) return Mask.cloud;
+      return twoBits(v, 7) === 3 ? Mask.shadow : twoBits(v, 9) === 3 ? Mask.snow : Mask.clear;
     },
   },
   'pre-l1': {
     band: 'BQA',
     code: (v) => {
       if (bitAt(v, 0)) return Mask.notAssessed;
-      if (two(v, 14) === 3 || two(v, 12) === 3) return Mask.cloud;
-      return two(v, 10) === 3 ? Mask.snow : Mask.clear;
+      if (twoBits(v, 14) === 3 || twoBits(v, 12) === 3) return Mask.cloud;
+      return twoBits(v, 10) === 3 ? Mask.snow : Mask.clear;
     },
   },
 };

@@ -14,8 +14,9 @@ type TimeUnit = keyof typeof DIRECTIVES;
 const TEXT_FIELDS = ['band', 'tile', 'platform'] as const;
 type TextField = (typeof TEXT_FIELDS)[number];
 
-const FIELDS = 'fields are {time:%Y-%m-%d}, {band}, {tile}, {platform}, and {*} for text that is ignored';
-const UNITS = `directives are ${Object.keys(DIRECTIVES)
+const FIELDS_TEXT =
+  'fields are {time:%Y-%m-%d}, {band}, {tile}, {platform}, and {*} for text that is ignored';
+const UNITS_TEXT = `directives are ${Object.keys(DIRECTIVES)
   .map((letter) => `%${letter}`)
   .join(' ')}`;
 
@@ -73,19 +74,20 @@ function parseField(field: string, fail: Fail): PatternPart[] {
   if (field === '' || field === '*') return [{ kind: 'ignored' }];
   if (field === 'time' || field.startsWith('time:')) return parseTimeField(field.slice(5), fail);
   const known = TEXT_FIELDS.find((name) => name === field);
-  if (!known) throw fail(`{${field}} is not a field; ${FIELDS}`);
+  if (!known) throw fail(`{${field}} is not a field; ${FIELDS_TEXT}`);
   return [{ kind: 'field', field: known }];
 }
 
 function parseTimeField(form: string, fail: Fail): PatternPart[] {
   const parts = form.split(/%(.?)/s).flatMap((piece, i): PatternPart[] => {
     if (i % 2 === 0) return parseText(piece, fail);
-    if (!Object.hasOwn(DIRECTIVES, piece)) throw fail(`%${piece} is not a directive of {time}; ${UNITS}`);
+    if (!Object.hasOwn(DIRECTIVES, piece))
+      throw fail(`%${piece} is not a directive of {time}; ${UNITS_TEXT}`);
     const unit = piece as TimeUnit;
     return [{ kind: 'digits', unit, count: DIRECTIVES[unit] }];
   });
   if (!parts.some(({ kind }) => kind === 'digits'))
-    throw fail(`{time} needs a form such as {time:%Y-%m-%d}; ${UNITS}`);
+    throw fail(`{time} needs a form such as {time:%Y-%m-%d}; ${UNITS_TEXT}`);
   return parts;
 }
 
@@ -100,11 +102,11 @@ function checkFields(parts: PatternPart[], fail: Fail): void {
   if (parts.some((part, i) => isFree(part) && isFree(parts[i + 1])))
     throw fail('two fields follow each other without text between them, so their border is unknown');
   if (!parts.some(({ kind }) => kind === 'field' || kind === 'digits'))
-    throw fail(`it has no field; ${FIELDS}`);
+    throw fail(`it has no field; ${FIELDS_TEXT}`);
 }
 
 /** Each unit, and the larger one without which it means nothing. */
-const NEEDED: [TimeUnit, TimeUnit[]][] = [
+const REQUIRED_UNITS: [TimeUnit, TimeUnit[]][] = [
   ['m', ['Y']],
   ['j', ['Y']],
   ['d', ['m']],
@@ -115,7 +117,7 @@ const NEEDED: [TimeUnit, TimeUnit[]][] = [
 
 function checkTime(parts: PatternPart[], fail: Fail): void {
   const units = new Set(parts.flatMap((part) => (part.kind === 'digits' ? [part.unit] : [])));
-  for (const [unit, larger] of NEEDED)
+  for (const [unit, larger] of REQUIRED_UNITS)
     if (units.has(unit) && !larger.some((one) => units.has(one)))
       throw fail(`%${unit} of {time} needs ${larger.map((one) => `%${one}`).join(' or ')} as well`);
   if (units.has('j') && units.has('m')) throw fail('{time} has both %j (day of the year) and %m');

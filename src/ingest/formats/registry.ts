@@ -119,7 +119,7 @@ function promoteQualityToData(scene: Scene): Scene {
   return replaceGroups(scene, nameGroups(scene.groups.map((group) => ({ ...group, role: 'data' }))));
 }
 
-const FLAGS = {
+const OPTION_FLAGS = {
   id: '--id',
   datetime: '--datetime',
   bands: '--bands',
@@ -142,8 +142,10 @@ function trackUsedOptions(options: DescribeOptions) {
       return Reflect.get(target, name, receiver);
     },
   });
-  const given = (Object.keys(FLAGS) as (keyof typeof FLAGS)[]).filter((name) => options[name] !== undefined);
-  return { watched, unread: () => given.filter((name) => !read.has(name)).map((name) => FLAGS[name]) };
+  const given = (Object.keys(OPTION_FLAGS) as (keyof typeof OPTION_FLAGS)[]).filter(
+    (name) => options[name] !== undefined,
+  );
+  return { watched, unread: () => given.filter((name) => !read.has(name)).map((name) => OPTION_FLAGS[name]) };
 }
 
 /** The product to which a single file belongs as one band: its folder, or a SAFE folder above. */

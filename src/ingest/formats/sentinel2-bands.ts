@@ -38,7 +38,7 @@ export const SENTINEL2_BANDS = [
   { name: 'B12', size: 20, commonName: 'swir22' },
 ];
 
-const NAMES = new Set(SENTINEL2_BANDS.map((band) => band.name));
+const BAND_NAMES = new Set(SENTINEL2_BANDS.map((band) => band.name));
 
 interface Sentinel2Scene {
   /** The file or folder of the scene, for messages. */
@@ -142,7 +142,7 @@ function chooseFiles(files: Sentinel2BandFile[], warnings: string[]): Map<string
 }
 
 /** The files of bands, without masks. */
-export const dataFiles = (files: Sentinel2BandFile[]) => files.filter((file) => NAMES.has(file.band));
+export const dataFiles = (files: Sentinel2BandFile[]) => files.filter((file) => BAND_NAMES.has(file.band));
 
 // --- scene ------------------------------------------------------------------------------------------------------
 

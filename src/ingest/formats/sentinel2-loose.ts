@@ -79,11 +79,11 @@ interface Facts {
 
 // --- what names say -----------------------------------------------------------------------------------------------
 
-const PRODUCT = /S2([A-Z])_MSI(L1C|L2A)_(\d{8}T\d{6})_N(\d{4})_R(\d{3})_T(\d\d[A-Z]{3})/;
+const PRODUCT_NAME = /S2([A-Z])_MSI(L1C|L2A)_(\d{8}T\d{6})_N(\d{4})_R(\d{3})_T(\d\d[A-Z]{3})/;
 /** The time in long names is the processing time, so it is not used. */
-const LONG =
+const LONG_NAME =
   /S2([A-Z])_(?:OPER|USER)_MSI_(L1C|L2A)_TL_.{4}_\d{8}T\d{6}_A(\d{6})_T(\d\d[A-Z]{3})(?:_N(\d\d\.\d\d))?/;
-const SHORT = /(?:^|_)T(\d\d[A-Z]{3})_(\d{8}T\d{6})(?:_|$)/;
+const SHORT_NAME = /(?:^|_)T(\d\d[A-Z]{3})_(\d{8}T\d{6})(?:_|$)/;
 
 /** Properties from all texts; the first value wins. */
 function factsOf(texts: string[]): Facts {
@@ -96,7 +96,7 @@ function factsOf(texts: string[]): Facts {
 }
 
 function factsOfName(text: string): Facts {
-  const product = PRODUCT.exec(text);
+  const product = PRODUCT_NAME.exec(text);
   if (product) {
     const [, satellite, level, time, baseline, orbit, mgrs] = product;
     return {
@@ -108,7 +108,7 @@ function factsOfName(text: string): Facts {
       mgrs,
     };
   }
-  const long = LONG.exec(text);
+  const long = LONG_NAME.exec(text);
   if (long) {
     const [, satellite, level, absolute, mgrs, baseline] = long;
     return {
@@ -119,7 +119,7 @@ function factsOfName(text: string): Facts {
       ...(baseline && { baseline: Number(baseline) }),
     };
   }
-  const short = SHORT.exec(text);
+  const short = SHORT_NAME.exec(text);
   return short ? { mgrs: short[1], datatake: timeOfName(short[2]) } : {};
 }
 
@@ -156,7 +156,7 @@ async function readDocuments({ path, entries }: InputProbe): Promise<Documents> 
       continue;
     }
     const text = (key: string) => (typeof document[key] === 'string' ? document[key] : undefined);
-    found.texts.push(...TITLES.map(text).filter((title) => title !== undefined));
+    found.texts.push(...TITLE_KEYS.map(text).filter((title) => title !== undefined));
     const time = parseTime(text('datetime') ?? text('timestamp') ?? '');
     if (!Number.isNaN(time)) found.sensed ??= time;
     if (document['earthsearch:boa_offset_applied'] === true) found.shifted = false;
@@ -165,7 +165,7 @@ async function readDocuments({ path, entries }: InputProbe): Promise<Documents> 
 }
 
 /** Keys of tileInfo.json and STAC items for the name of the product. */
-const TITLES = ['productName', 's2:product_uri', 'sentinel:product_id', 'id'];
+const TITLE_KEYS = ['productName', 's2:product_uri', 'sentinel:product_id', 'id'];
 
 /** The members of a JSON document and of its `properties` (STAC Item); undefined if the document is not JSON or is far too large. */
 async function readJson(path: string): Promise<Record<string, unknown> | undefined> {

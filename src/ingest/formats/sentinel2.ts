@@ -44,14 +44,14 @@ interface SafeTile {
   mgrs: string | undefined;
 }
 
-const ROOTS: Record<string, Sentinel2Level> = {
+const LEVEL_BY_ROOT: Record<string, Sentinel2Level> = {
   'Level-1C_User_Product': 'L1C',
   'Level-2A_User_Product': 'L2A',
 };
 
 /** The level of the product whose metadata has this root; undefined for other roots. */
 const levelOfRoot = (root: string): Sentinel2Level | undefined =>
-  Object.hasOwn(ROOTS, root) ? ROOTS[root] : undefined;
+  Object.hasOwn(LEVEL_BY_ROOT, root) ? LEVEL_BY_ROOT[root] : undefined;
 
 /**
  * Reads `MTD_MSIL1C.xml`, `MTD_MSIL2A.xml` or their predecessors: Sentinel-2 Products Specification Document (S2-PDGS-TAS-DI-PSD), issues

@@ -22,11 +22,11 @@ export const stacItem: ProductFormat = {
   // An Item that cannot be read is reported as damaged.
   async identify(candidate) {
     if (!candidate.entries) return false;
-    return (await find(candidate).catch(() => true)) !== null;
+    return (await findItem(candidate).catch(() => true)) !== null;
   },
 
   async describe(candidate, options) {
-    const found = await find(candidate);
+    const found = await findItem(candidate);
     if (!found) throw notRecognised(candidate.path, 'the folder holds no STAC Item with rasters beside it');
     const { item, assets } = found;
     // They apply to one file, and an Item has several.
@@ -72,7 +72,7 @@ function qualityBandOf(header: RasterHeader, asset: ItemAsset): UngroupedBand {
 }
 
 /** The folder's Item, and its assets that are rasters in the same folder; null if there are none. */
-async function find({
+async function findItem({
   path,
   entries,
 }: InputProbe): Promise<{ item: StacItemDescription; assets: ItemAsset[] } | null> {

@@ -97,9 +97,9 @@ export function qualityCodesOf({ key, bands }: ItemAsset): ((value: number) => n
 }
 
 /** In characters; the limit of the input `platform` of an ingest. */
-const MAX_PLATFORM = 100;
+const MAX_PLATFORM_LENGTH = 100;
 
-const MAX_BYTES = 1_000_000;
+const MAX_ITEM_BYTES = 1_000_000;
 
 /**
  * The Item that describes a file: `<stem>.json`, `<name>.json`, or an `item.json` or the folder's only .json if the file is
@@ -138,8 +138,8 @@ export async function readItemInFolder(
 async function readItem(path: string, own: boolean): Promise<StacItemDescription | null> {
   const info = await lstat(path);
   if (!info.isFile()) return null;
-  if (info.size > MAX_BYTES) {
-    if (own) throw badSidecar(path, `it has more than ${MAX_BYTES} bytes`);
+  if (info.size > MAX_ITEM_BYTES) {
+    if (own) throw badSidecar(path, `it has more than ${MAX_ITEM_BYTES} bytes`);
     return null;
   }
   let json: unknown;
@@ -155,8 +155,8 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
   const id = item.string('id');
   if (!id) throw badSidecar(path, 'it has no id');
   const platform = properties.string('platform');
-  if (platform && platform.length > MAX_PLATFORM)
-    throw badSidecar(path, `properties.platform is longer than ${MAX_PLATFORM} characters`);
+  if (platform && platform.length > MAX_PLATFORM_LENGTH)
+    throw badSidecar(path, `properties.platform is longer than ${MAX_PLATFORM_LENGTH} characters`);
   const described: StacItemDescription = {
     path,
     id,
