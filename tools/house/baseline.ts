@@ -43,7 +43,7 @@ export function sourceFigures(source: SourceFigures): Figure[] {
     judged('files of src with one importer', source.singleImporters.size),
     judged('imports past a door by src', source.importsPastDoor.inSource.length),
     judged('imports past a door by tests, bench and tools', source.importsPastDoor.elsewhere.length),
-    ...byName.map(([module, names]) => judged(`names at the door of ${module}`, names)),
+    ...byName.map(([part, names]) => judged(`names at the door of ${part}`, names)),
   ];
 }
 

@@ -1,4 +1,4 @@
-/** Measures how deep the modules of `src` are, and compares the figures with `baseline.json`. */
+/** Measures how deep the parts of `src` are, and compares the figures with `baseline.json`. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { measureSource } from './source.js';
 
 const USAGE = `npm run house -- [--list] [--accept REASON]
 
-Prints, with its limit from tools/house/baseline.json: files and lines; files that one other file imports; names at the door of each module;
+Prints, with its limit from tools/house/baseline.json: files and lines; files that one other file imports; names at the door of each part;
 imports past a door; the share of import lines; the files, folders and calls of five requests. Exits with 1 if a figure exceeds its limit or has
 none, or if a limit has no figure.
 

@@ -43,13 +43,13 @@ export interface SourceFigures {
   folders: Map<string, { files: number; lines: number }>;
   /** Lines of `src` that import or re-export names. */
   importLines: number;
-  /** `index.ts` files below the door of a module. */
+  /** `index.ts` files below the door of a part. */
   innerIndexes: string[];
   /** The files of `src` that one other file imports, with that file. A file that is loaded by `import()` or as a worker does not count. */
   singleImporters: Map<string, string>;
-  /** Imports of a module's inside by files of other modules or folders: `file -> target`. */
+  /** Imports of a part's inside by files of other parts or folders: `file -> target`. */
   importsPastDoor: { inSource: string[]; elsewhere: string[] };
-  /** Names that each module hands out: exports, and the public methods that exported classes declare. */
+  /** Names that the door of each part hands out: exports, and the public methods that exported classes declare. */
   doorNames: Map<string, number>;
 }
 
@@ -61,9 +61,9 @@ interface Import {
   isLoadedApart: boolean;
 }
 
-/** Files outside of modules, and those of `utils`, are open to every module. */
+/** Files directly in `src/`, and those of `utils`, are open to every part. */
 const isShared = (path: string) => path.split('/').length < 3 || path.startsWith('src/utils/');
-const moduleOf = (path: string) =>
+const partOf = (path: string) =>
   path.startsWith('src/') && !isShared(path) ? path.split('/')[1] : undefined;
 const isDoor = (path: string) => /^src\/[^/]+\/index\.ts$/.test(path);
 /** The package's own door, by `exports` of package.json. */
@@ -125,9 +125,9 @@ class SourceReader {
       for (const { target, isLoadedApart } of imports) if (isLoadedApart) loadedApart.add(target);
       for (const target of this.#declaringFiles(imports))
         if (target !== path) importers.set(target, (importers.get(target) ?? new Set()).add(path));
-      const module = path === PACKAGE_DOOR ? 'the package' : isDoor(path) ? moduleOf(path) : undefined;
-      if (module !== undefined)
-        figures.doorNames.set(module, this.#namesOf(this.#checker.getSymbolAtLocation(file)));
+      const part = path === PACKAGE_DOOR ? 'the package' : isDoor(path) ? partOf(path) : undefined;
+      if (part !== undefined)
+        figures.doorNames.set(part, this.#namesOf(this.#checker.getSymbolAtLocation(file)));
     }
     for (const [path, files] of importers) {
       const [importer, ...others] = files;
@@ -154,8 +154,8 @@ class SourceReader {
   ): void {
     const targets = new Set(imports.map(({ target }) => target));
     for (const target of targets) {
-      const module = moduleOf(target);
-      if (module === undefined || module === moduleOf(path) || isDoor(target)) continue;
+      const part = partOf(target);
+      if (part === undefined || part === partOf(path) || isDoor(target)) continue;
       (path.startsWith('src/') ? inSource : elsewhere).push(`${path} -> ${target}`);
     }
   }
