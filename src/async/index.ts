@@ -3,6 +3,14 @@
  * Invariant: an error reaches the caller of the work that failed and does not stop other work. Imports no other folder.
  */
 
-export { mapConcurrent, raceAbort, runAllOrAbort, Semaphore, SerialQueue, toArray } from './concurrency.js';
-export { backOff, PeriodicTask } from './timing.js';
+export {
+  backOff,
+  mapConcurrent,
+  PeriodicTask,
+  raceAbort,
+  runAllOrAbort,
+  Semaphore,
+  SerialQueue,
+  toArray,
+} from './concurrency.js';
 export { copyToSharedMemory, handleTasks, handleTasksByKind, TaskPool, WorkerPool } from './worker-pool.js';

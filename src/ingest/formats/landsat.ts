@@ -33,6 +33,94 @@ interface LandsatProduct {
   mtl: Mtl | null;
 }
 
+const TITLES: Record<LandsatLevel, string> = {
+  'c2-l2': 'Landsat Collection 2 Level 2',
+  'c2-l1': 'Landsat Collection 2 Level 1',
+  'c1-l1': 'Landsat Collection 1 Level 1',
+  'pre-l1': 'Landsat Level 1 before collections',
+};
+
+/** Common names by the number of the band, from 1. */
+const OLI_BAND_NAMES = 'coastal blue green red nir08 swir16 swir22 pan cirrus lwir11 lwir12'.split(' ');
+const TM_BAND_NAMES = 'blue green red nir08 swir16 lwir swir22 pan'.split(' ');
+
+export const landsat: ProductFormat = {
+  name: 'Landsat',
+
+  // A product with an unreadable MTL is reported as damaged.
+  async identify(candidate) {
+    return (await findProduct(candidate).catch(() => true)) !== null;
+  },
+
+  async describe(candidate, options) {
+    const found = await findProduct(candidate);
+    if (!found) throw notRecognised(candidate.path, 'it is not a Landsat product');
+    return [await describeProduct(candidate.path, found, options)];
+  },
+};
+
+interface FoundProduct {
+  folder: string;
+  files: string[];
+  product: LandsatProduct;
+}
+
+async function findProduct({ path, entries }: InputProbe): Promise<FoundProduct | null> {
+  const asked = entries ? undefined : basename(path);
+  if (asked && !findMtl([asked])) return null;
+  const folder = entries ? path : dirname(path);
+  const files = entries ?? (await readdir(folder));
+  const mtl = asked ?? findMtl(files);
+  if (mtl) {
+    const product = await readProductFromMtl(join(folder, mtl));
+    if (product) return { folder, files, product };
+  }
+  const bands = files.filter(bandOfFile);
+  const product = bands.length > 0 ? parseProductName([folder, ...bands]) : null;
+  return product && { folder, files, product };
+}
+
+async function describeProduct(
+  path: string,
+  { folder, files, product }: FoundProduct,
+  options: DescribeOptions,
+): Promise<Scene> {
+  const warnings: string[] = [];
+  const byBand = new Map<string, string>();
+  for (const file of files.sort()) {
+    const band = bandOfFile(file);
+    if (band) byBand.set(band, file);
+  }
+  compareWithMtl(path, product, byBand, warnings);
+  const flagged = datetimeOption(options);
+  if (!product.mtl && !flagged) warnings.push('no MTL file: the time of day is not known');
+  if (!product.mtl && product.collection !== 'c2-l2') {
+    warnings.push('no MTL file: the height of the sun is not known, so reflectance is too low');
+  }
+
+  const headers = await Promise.all([...byBand.values()].map((file) => openRaster(join(folder, file))));
+  const bands = [...byBand.keys()].map((name, i) => describeBand(name, headers[i], product, warnings));
+  const groups = groupBands(bands);
+  return {
+    path,
+    id: options.id ?? `${product.sensor}_${product.level}_${product.pathRow}_${product.date}`,
+    collection: {
+      id: `landsat-${product.collection}`,
+      title: TITLES[product.collection],
+      license: 'PDDL-1.0',
+      attribution: 'Landsat data courtesy of the U.S. Geological Survey',
+      providers: [NASA, USGS],
+    },
+    platform: options.platform ?? `landsat-${product.spacecraft}`,
+    ...(flagged ?? { start: product.start, end: product.start }),
+    groups,
+    quality: qualityOf(groups, product.collection, warnings),
+    warnings,
+  };
+}
+
+// --- product and calibration ------------------------------------------------------------------------------------
+
 /** Null if the MTL is not that of a scene. Throws TW_INGEST_NOT_RECOGNISED and TW_INGEST_BAD_METADATA. */
 async function readProductFromMtl(path: string): Promise<LandsatProduct | null> {
   const mtl = await readMtl(path);
@@ -204,92 +292,6 @@ function brightnessTemperature(
     return Math.min(65_535, Math.round(kelvin / KELVIN_SCALE));
   });
   return { ...header, dataType: 'uint16', nodata: 0, recoding: { dataType, table } };
-}
-
-const TITLES: Record<LandsatLevel, string> = {
-  'c2-l2': 'Landsat Collection 2 Level 2',
-  'c2-l1': 'Landsat Collection 2 Level 1',
-  'c1-l1': 'Landsat Collection 1 Level 1',
-  'pre-l1': 'Landsat Level 1 before collections',
-};
-
-/** Common names by the number of the band, from 1. */
-const OLI_BAND_NAMES = 'coastal blue green red nir08 swir16 swir22 pan cirrus lwir11 lwir12'.split(' ');
-const TM_BAND_NAMES = 'blue green red nir08 swir16 lwir swir22 pan'.split(' ');
-
-export const landsat: ProductFormat = {
-  name: 'Landsat',
-
-  // A product with an unreadable MTL is reported as damaged.
-  async identify(candidate) {
-    return (await findProduct(candidate).catch(() => true)) !== null;
-  },
-
-  async describe(candidate, options) {
-    const found = await findProduct(candidate);
-    if (!found) throw notRecognised(candidate.path, 'it is not a Landsat product');
-    return [await describeProduct(candidate.path, found, options)];
-  },
-};
-
-interface FoundProduct {
-  folder: string;
-  files: string[];
-  product: LandsatProduct;
-}
-
-async function findProduct({ path, entries }: InputProbe): Promise<FoundProduct | null> {
-  const asked = entries ? undefined : basename(path);
-  if (asked && !findMtl([asked])) return null;
-  const folder = entries ? path : dirname(path);
-  const files = entries ?? (await readdir(folder));
-  const mtl = asked ?? findMtl(files);
-  if (mtl) {
-    const product = await readProductFromMtl(join(folder, mtl));
-    if (product) return { folder, files, product };
-  }
-  const bands = files.filter(bandOfFile);
-  const product = bands.length > 0 ? parseProductName([folder, ...bands]) : null;
-  return product && { folder, files, product };
-}
-
-async function describeProduct(
-  path: string,
-  { folder, files, product }: FoundProduct,
-  options: DescribeOptions,
-): Promise<Scene> {
-  const warnings: string[] = [];
-  const byBand = new Map<string, string>();
-  for (const file of files.sort()) {
-    const band = bandOfFile(file);
-    if (band) byBand.set(band, file);
-  }
-  compareWithMtl(path, product, byBand, warnings);
-  const flagged = datetimeOption(options);
-  if (!product.mtl && !flagged) warnings.push('no MTL file: the time of day is not known');
-  if (!product.mtl && product.collection !== 'c2-l2') {
-    warnings.push('no MTL file: the height of the sun is not known, so reflectance is too low');
-  }
-
-  const headers = await Promise.all([...byBand.values()].map((file) => openRaster(join(folder, file))));
-  const bands = [...byBand.keys()].map((name, i) => describeBand(name, headers[i], product, warnings));
-  const groups = groupBands(bands);
-  return {
-    path,
-    id: options.id ?? `${product.sensor}_${product.level}_${product.pathRow}_${product.date}`,
-    collection: {
-      id: `landsat-${product.collection}`,
-      title: TITLES[product.collection],
-      license: 'PDDL-1.0',
-      attribution: 'Landsat data courtesy of the U.S. Geological Survey',
-      providers: [NASA, USGS],
-    },
-    platform: options.platform ?? `landsat-${product.spacecraft}`,
-    ...(flagged ?? { start: product.start, end: product.start }),
-    groups,
-    quality: qualityOf(groups, product.collection, warnings),
-    warnings,
-  };
 }
 
 // --- bands ------------------------------------------------------------------------------------------------------

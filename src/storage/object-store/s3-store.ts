@@ -17,18 +17,16 @@ import { asStorageError, onDisk } from '../disk.js';
 import { storeExists, storeIo } from '../errors.js';
 import { checkedName, isObjectName } from '../file-names.js';
 import { type Checksum, type Chunks, checksumOf } from '../files.js';
-import type {
-  Cancellable,
-  Content,
-  CopyOptions,
-  ObjectInfo,
-  ObjectStore,
-  PutOptions,
-  ReadOptions,
-} from './object-store.js';
 import {
+  type Cancellable,
+  type Content,
+  type CopyOptions,
   concatChunks,
   contentChunks,
+  type ObjectInfo,
+  type ObjectStore,
+  type PutOptions,
+  type ReadOptions,
   requireChecksum,
   streamOf,
   withChecksum,
