@@ -22,7 +22,8 @@ export {
   verifySignature,
 } from './peers.js';
 export { locate, type OwnerState, type Placement, readableOwners } from './placement.js';
-export { type PlacementDiff, rebalance, targetFractions } from './placement-changes.js';
+export { type PlacementDiff, rebalance } from './placement-changes.js';
+export { targetFractions } from './rebalancer.js';
 export {
   localQueries,
   OWNER_QUERY_PATH,

@@ -10,10 +10,9 @@ import {
   type Owner,
   type Placement,
   type PlacementNode,
-  replicationTarget,
   stayingOwners,
 } from './placement.js';
-import { Rebalancer, targetShares, UNASSIGNED } from './rebalancer.js';
+import { Rebalancer, targetFractions, UNASSIGNED } from './rebalancer.js';
 
 export type NewNode = Omit<PlacementNode, 'draining'>;
 
@@ -247,15 +246,6 @@ export function diffPlacements(before: Placement, after: Placement, bytes: Bytes
       after: deviation(nodes, (node) => node.after.bytes),
     },
   };
-}
-
-/** The fraction of all bytes that each node should hold, 0 to 1. Draining nodes are missing. */
-export function targetFractions({ nodes, owners }: Placement): Map<string, number> {
-  const active = nodes.filter(({ draining }) => !draining);
-  const { copies } = replicationTarget(active, owners);
-  if (copies === 0) return new Map();
-  const shares = targetShares(active, copies);
-  return new Map(active.map(({ id }, i) => [id, shares[i]! / copies]));
 }
 
 function deviation(nodes: readonly NodeDiff[], bytesOf: (node: NodeDiff) => number): number {

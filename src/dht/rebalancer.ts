@@ -1,6 +1,6 @@
-/** Assigns slots to nodes while a change of the placement is computed. */
+/** Assigns slots to nodes while a change of the placement is computed, by the shares that the nodes should hold. */
 
-import { replicationTarget } from './placement.js';
+import { type Placement, replicationTarget } from './placement.js';
 import { SLOTS } from './slots.js';
 
 /**
@@ -8,7 +8,7 @@ import { SLOTS } from './slots.js';
  * as possible. The fractions are proportional to the weights, as far as no node holds a slot twice and, with enough zones, no zone does
  * either; with fewer zones, each zone holds every slot. They add up to `copies`.
  */
-export function targetShares(
+function targetShares(
   nodes: readonly { zone: string; weight: number }[],
   copies: number,
 ): Float64Array {
@@ -32,6 +32,15 @@ export function targetShares(
     });
   });
   return shares;
+}
+
+/** The fraction of all bytes that each node should hold, 0 to 1. Draining nodes are missing. */
+export function targetFractions({ nodes, owners }: Placement): Map<string, number> {
+  const active = nodes.filter(({ draining }) => !draining);
+  const { copies } = replicationTarget(active, owners);
+  if (copies === 0) return new Map();
+  const shares = targetShares(active, copies);
+  return new Map(active.map(({ id }, i) => [id, shares[i]! / copies]));
 }
 
 interface Part {

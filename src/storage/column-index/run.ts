@@ -1,6 +1,5 @@
 /** A run: columns, dictionaries, texts and orders of a part of the tiles of the index; the parts of tile ids. */
 import { grids } from '../../grid/index.js';
-import { compareText } from '../../utils/text.js';
 import { tileId } from '../file-names.js';
 import type { TileRecord } from '../records.js';
 import { rangeName, wavelengthRange } from '../tile-schema.js';
@@ -377,6 +376,11 @@ function compareIds(a: IndexRun, i: number, b: IndexRun, j: number): number {
     } else if (!one.startsWith(other) && !other.startsWith(one)) return one < other ? -1 : 1;
   }
   return compareText(a.idOf(i), b.idOf(j));
+}
+
+/** Compares by code units, independent of the locale. */
+export function compareText(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 /** The part of a tile's id after its collection, scene and cell: empty, or `_...`. For other ids, `CUSTOM_ID_MARK` and the id. */

@@ -1,6 +1,5 @@
 /** Orders of the tiles of a query, and cursors in them. */
-import { compareText } from '../../utils/text.js';
-import type { IndexRun } from './run.js';
+import { compareText, type IndexRun } from './run.js';
 
 export const SORT_COLUMNS = [
   'start',
