@@ -1,8 +1,9 @@
 /** A worker thread of `HyperspectralPool`. */
 import { handleTasksByKind } from '../async/index.js';
+import { pcaOrMnf } from './components.js';
 import { gradientSums, scoreSums } from './dense-training.js';
 import { labelSums } from './labelled-pixels.js';
-import { pcaOrMnf, whitening } from './linear-algebra.js';
+import { whitening } from './linear-algebra.js';
 import { makeOutputTile } from './output-tile.js';
 import { labelledPatches, labelledSpectra } from './samples.js';
 import { tileSums } from './sums.js';
