@@ -8,10 +8,7 @@ import { SLOTS } from './slots.js';
  * as possible. The fractions are proportional to the weights, as far as no node holds a slot twice and, with enough zones, no zone does
  * either; with fewer zones, each zone holds every slot. They add up to `copies`.
  */
-function targetShares(
-  nodes: readonly { zone: string; weight: number }[],
-  copies: number,
-): Float64Array {
+function targetShares(nodes: readonly { zone: string; weight: number }[], copies: number): Float64Array {
   const zones = new Map<string, number[]>();
   for (const [node, { zone }] of nodes.entries()) zones.set(zone, [...(zones.get(zone) ?? []), node]);
   const members = [...zones.values()];
