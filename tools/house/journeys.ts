@@ -10,7 +10,7 @@ import { runJob, runRequest } from '../../test/support/run-job.js';
 
 export interface Journey {
   name: string;
-  /** Files of which at least one function ran, relative to `src/`, without their ending. */
+  /** Files of which at least one function with a name ran, relative to `src/`, without their ending. */
   files: string[];
   folders: number;
   calls: number;
@@ -113,7 +113,7 @@ class Coverage {
     let calls = 0;
     for (const { url, functions } of result) {
       if (!url.startsWith(this.#source)) continue;
-      // The function without a name is the file itself, which runs when it is loaded.
+      // Callbacks have no name, and neither has the file itself, which runs when it is loaded.
       const counts = functions.map(({ functionName, ranges }) =>
         functionName === '' ? 0 : ranges[0]!.count,
       );
