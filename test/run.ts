@@ -13,11 +13,15 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('.', import.meta.url));
 const words = process.argv.slice(2).filter((word) => word !== '--record');
 const isRecorded = process.argv.includes('--record');
+const sources = fileURLToPath(new URL('../../test/', import.meta.url));
 /** Seconds of the tests of each file; files of less than a second are not in it. */
-const recordPath = fileURLToPath(new URL('../../test/durations.json', import.meta.url));
+const recordPath = join(sources, 'durations.json');
 const recorded: Record<string, number> = JSON.parse(readFileSync(recordPath, 'utf8'));
-/** Name of a test file in the record: its path below the tests. */
-const nameOf = (file: string) => relative(root, file).replaceAll(sep, '/');
+/** Name of a test file in the record: its path below the tests, without its ending. With source maps, the path is that of the source. */
+const nameOf = (file: string) =>
+  relative(file.startsWith(root) ? root : sources, file)
+    .replaceAll(sep, '/')
+    .replace(/\.[jt]s$/, '');
 const all = await readdir(root, { recursive: true });
 const files = all
   .filter(
