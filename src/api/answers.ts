@@ -16,16 +16,16 @@ export function notModified(request: FastifyRequest, reply: FastifyReply, etag: 
   reply.header('etag', etag);
   // If-None-Match compares weakly (section 13.1.2).
   const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
-  const known = request.headers['if-none-match']?.split(',').map(opaque);
-  if (!known?.includes(opaque(etag)) && !known?.includes('*')) return false;
+  const cachedTags = request.headers['if-none-match']?.split(',').map(opaque);
+  if (!cachedTags?.includes(opaque(etag)) && !cachedTags?.includes('*')) return false;
   reply.code(304);
   return true;
 }
 
 /** Throws TW_API_PRECONDITION if `If-Match` names other versions only. `etag` is strong, and so is the comparison (section 13.1.1). */
 export function checkIfMatch({ headers }: FastifyRequest, etag: string): void {
-  const wanted = headers['if-match']?.split(',').map((tag) => tag.trim());
-  if (wanted && !wanted.includes(etag) && !wanted.includes('*')) throw otherVersion(etag);
+  const expectedTags = headers['if-match']?.split(',').map((tag) => tag.trim());
+  if (expectedTags && !expectedTags.includes(etag) && !expectedTags.includes('*')) throw otherVersion(etag);
 }
 
 interface RangedFile {

@@ -182,7 +182,7 @@ const BLACK_POINT = 0.01;
 const WHITE_POINT = 0.28;
 const GAMMA = 1 / 1.6;
 
-/** A small true-colour picture of a tile as a data URI, transparent where there is no data; undefined if the tile lacks a colour. */
+/** A small true-colour picture of a tile as a data URI, transparent where the tile has no data; undefined if the tile lacks a colour. */
 async function renderPreview(storage: Storage, tile: TileRecord): Promise<string | undefined> {
   const group = tile.groups.find((one) =>
     ['red', 'green', 'blue'].every((colour) => one.bands.some((band) => band.commonName === colour)),

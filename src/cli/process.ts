@@ -62,7 +62,7 @@ export function handleStdioErrors(): void {
       process.exitCode = 1;
     });
   });
-  // There is no other output for the messages, and the work does not depend on them.
+  // The messages have no other output, and the work does not depend on them.
   process.stderr.on('error', () => {});
 }
 

@@ -68,7 +68,7 @@ async function etcdHealthWarnings(
   return warnings;
 }
 
-/** True if the first revision is no longer kept. */
+/** True if etcd has compacted the first revision. */
 async function wasCompacted(client: EtcdHttpClient): Promise<boolean> {
   try {
     await query(client, 'kv/range', { key: OWN_KEY_RANGE[0], revision: '1' }, parseHeader);

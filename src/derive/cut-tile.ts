@@ -130,7 +130,7 @@ export class ImageCache {
     return entry?.pixels;
   }
 
-  /** Copies pixels, and drops the oldest images if there is no room. Does nothing if the image is larger than the memory. */
+  /** Copies pixels, and drops the oldest images to make room. Does nothing if the image is larger than the memory. */
   set(key: string, pixels: PixelArray): void {
     const length = Math.ceil(pixels.byteLength / ALIGNMENT_BYTES) * ALIGNMENT_BYTES;
     this.entries.delete(key);

@@ -40,7 +40,7 @@ import type { DeriveHandlers } from './worker.js';
 /** Threads or processes that make tiles. */
 export interface TileMaker<T> {
   readonly threads: number;
-  /** Resolves to null if there is no tile to make. */
+  /** Resolves to null if the inputs make no tile. */
   make(task: T, signal: AbortSignal): Promise<MadeTile | null>;
 }
 
@@ -416,7 +416,7 @@ export class DerivePool extends TaskPool<DeriveHandlers> {
     super(new URL('./worker.js', import.meta.url), threads);
   }
 
-  /** Resolves to null if there is no tile to make. */
+  /** Resolves to null if the inputs make no tile. */
   make(task: FillTileTask | CutTileTask, signal?: AbortSignal): Promise<MadeTile | null> {
     return this.run(task, { signal });
   }

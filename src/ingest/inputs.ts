@@ -177,8 +177,8 @@ async function listByScene(folder: string, pattern: NamePattern): Promise<Map<st
  * archive and a missing file. Throws TW_INGEST_BAD_SIDECAR, and TW_RASTER_... for an ENVI header that cannot be read.
  */
 export async function sideFilesOf(path: string): Promise<string[]> {
-  const candidate = await probeInput(path).catch(() => undefined);
   // The error of an input that cannot be opened is reported when it is sent.
+  const candidate = await probeInput(path).catch(() => undefined);
   if (!candidate || candidate.entries || isArchiveType(candidate.fileType)) return [];
   const { fileType } = candidate;
   const envi =

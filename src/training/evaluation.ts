@@ -28,7 +28,7 @@ import {
 export interface Metrics extends Partial<ImageScores> {
   /** Mean squared error. */
   mse: number;
-  /** Coefficient of determination: 1 is perfect, 0 is no better than the mean of the true values, negative is worse. */
+  /** Coefficient of determination: 1 is perfect, 0 is as good as the mean of the true values, negative is worse. */
   r2: number;
 }
 

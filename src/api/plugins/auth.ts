@@ -38,7 +38,7 @@ export class RateLimit {
   /** 0 for no limit. */
   constructor(readonly perSecond: number) {}
 
-  /** Takes a token and returns 0. If there is no token, returns the seconds until the next one. `now` in ms. */
+  /** Takes a token and returns 0, or returns the seconds until the next token. `now` in ms. */
   take(client: string, now = performance.now()): number {
     if (this.perSecond === 0) return 0;
     const full = BURST_SECONDS * this.perSecond;

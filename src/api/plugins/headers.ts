@@ -13,8 +13,8 @@ const VALID_REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 export const requestIdOptions = {
   requestIdHeader: false as const,
   genReqId: ({ headers }: { headers: Record<string, string | string[] | undefined> }): string => {
-    const given = headers[REQUEST_ID_HEADER];
-    return typeof given === 'string' && VALID_REQUEST_ID.test(given) ? given : randomUUID();
+    const requestId = headers[REQUEST_ID_HEADER];
+    return typeof requestId === 'string' && VALID_REQUEST_ID.test(requestId) ? requestId : randomUUID();
   },
 };
 

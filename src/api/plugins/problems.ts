@@ -31,20 +31,20 @@ function registerNotFound(server: FastifyInstance): void {
   server.addHook('onRoute', ({ url, method }) => {
     if (url.includes('*')) return;
     const path = paths.get(url) ?? { pattern: patternOf(url), methods: new Set(['OPTIONS']) };
-    for (const one of [method].flat()) path.methods.add(one);
+    for (const name of [method].flat()) path.methods.add(name);
     paths.set(url, path);
   });
   const refuse = (request: FastifyRequest, reply: FastifyReply): never => {
-    const [asked] = request.url.split('?');
+    const [requestPath] = request.url.split('?');
     const methods = new Set<string>();
     for (const path of paths.values())
-      if (path.pattern.test(asked)) for (const method of path.methods) methods.add(method);
+      if (path.pattern.test(requestPath)) for (const method of path.methods) methods.add(method);
     // The router refuses some addresses that the pattern of a route matches, such as an empty extension: the method is not at fault.
     if (methods.size === 0 || methods.has(request.method))
-      throw resourceNotFound(`route ${request.method} ${asked}`);
+      throw resourceNotFound(`route ${request.method} ${requestPath}`);
     const allow = [...methods].sort().join(', ');
     reply.header('allow', allow);
-    throw methodNotAllowed(request.method, asked, allow);
+    throw methodNotAllowed(request.method, requestPath, allow);
   };
   // This comes before fastify checks the body, which it requires for some methods.
   server.addHook('preParsing', async (request, reply) => {

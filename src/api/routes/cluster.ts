@@ -30,17 +30,20 @@ async function listNodes({ cluster, peers }: ClusterService) {
   const { bytes, applied } = await cluster.stats();
   const head = Math.max(0, ...applied.values());
   const shares = targetFractions(placement);
-  const held = new Map<string, { bytes: number; states: Record<OwnerState, number> }>();
-  const heldBy = (node: string) => {
-    const known = held.get(node) ?? { bytes: 0, states: { initializing: 0, available: 0, leaving: 0 } };
-    held.set(node, known);
-    return known;
+  const usageByNode = new Map<string, { bytes: number; states: Record<OwnerState, number> }>();
+  const usageOf = (node: string) => {
+    const usage = usageByNode.get(node) ?? {
+      bytes: 0,
+      states: { initializing: 0, available: 0, leaving: 0 },
+    };
+    usageByNode.set(node, usage);
+    return usage;
   };
   placement.slots.forEach((owners, slot) => {
     for (const { node, state } of owners) {
-      const one = heldBy(node);
-      one.states[state]++;
-      one.bytes += bytes[slot]!;
+      const usage = usageOf(node);
+      usage.states[state]++;
+      usage.bytes += bytes[slot]!;
     }
   });
   const ids = new Set([...placement.nodes, ...nodes].map(({ id }) => id));
@@ -49,7 +52,7 @@ async function listNodes({ cluster, peers }: ClusterService) {
     const placed = placement.nodes.find((node) => node.id === id);
     const { url } = cluster.peer(id) ?? {};
     const { zone, weight } = member ?? placed!;
-    const { states, bytes } = heldBy(id);
+    const { states, bytes } = usageOf(id);
     const own = applied.get(id);
     const clockOffset = peers.clockOffsets.get(id);
     return {

@@ -40,8 +40,8 @@ type Scored = Pick<Trained, 'baseline' | 'parent' | 'adaptation'> & {
 const WORSE_MARK = ' *';
 
 /**
- * Returns no lines if there is no model. Below a model of several places, each place has a row. If there are several models, the last row
- * has their pooled scores, if known.
+ * Returns no lines without models. Below a model of several places, each place has a row. With several models, the last row has their
+ * pooled scores, if known.
  */
 export function trainingTable(
   models: readonly Trained[],

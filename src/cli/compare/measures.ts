@@ -89,7 +89,7 @@ export function cellLabels({ runs }: Runs): (key: string) => string {
   return (key) => (collections.size > 1 ? key : key.slice(key.indexOf(' ') + 1));
 }
 
-/** Describes in a sentence for each run how its cells and patches differ from those of the first run. Empty if there is no difference. */
+/** Sentences that say how the cells and patches of each run differ from those of the first run; no sentence for equal runs. */
 export function describeDifferences(comparison: Runs): string[] {
   const [first, ...others] = comparison.runs;
   if (!first) return [];

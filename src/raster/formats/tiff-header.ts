@@ -66,7 +66,7 @@ export const maskPath = (path: string) => `${path}.msk`;
 
 /**
  * Reads the mask in the file of the same name and `.msk`, which GDAL writes for formats and options without an internal mask.
- * Returns undefined if there is no such file. If the file is a link or not a TIFF, or its image has another size, returns
+ * Returns undefined if this file does not exist. If the file is a link or not a TIFF, or its image has another size, returns
  * undefined and adds a warning to `warnings`. Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
  */
 export async function openExternalMask(
