@@ -154,7 +154,7 @@ function store(folder: string, side: number): { file: SpectrumFile; targets: Flo
     transform,
   } as const;
   const path = join(folder, 'cube.tif');
-  writeFileSync(path, encodeCube({ ...image, hasMask: false, isCompressed: false }, bands));
+  writeFileSync(path, encodeCube({ ...image, isCompressed: false }, bands));
   const pixels = new Int16Array(count * BANDS);
   for (const [b, band] of bands.entries()) for (let i = 0; i < count; i++) pixels[i * BANDS + b] = band[i]!;
   writeFileSync(

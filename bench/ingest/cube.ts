@@ -64,7 +64,7 @@ export async function benchCube({ short, log }: BenchOptions): Promise<BenchResu
 function store(folder: string, bands: Int16Array[], height: number, isCompressed: boolean): Stored {
   const path = join(folder, isCompressed ? 'deflate.tif' : 'plain.tif');
   const image = { width: CUBE_BLOCK_SIDE, height, dataType: 'int16', nodata: NODATA, ...PLACE } as const;
-  const bytes = encodeCube({ ...image, hasMask: false, isCompressed }, bands);
+  const bytes = encodeCube({ ...image, isCompressed }, bands);
   writeFileSync(path, bytes);
   return { path, megabytes: bytes.length / 1e6, one: [], all: [] };
 }

@@ -89,9 +89,8 @@ function writeDate(folder: string, date: number, share: number): TileFiles {
     })),
     metadata: {},
   };
-  const validPercent = bands.map(() => 100);
   const files = [
-    encodeTile(cell, { bands, validPercent, coverage: 100, valid: mask, mask: null }).file,
+    encodeTile(cell, { bands, valid: bands.map(() => null), mask: null }).file,
     encodeMaskFile(cell, mask).file,
   ];
   const groups = files.map(({ record, bytes }) => {

@@ -191,8 +191,8 @@ async function renderPreview(storage: Storage, tile: TileRecord): Promise<string
   const indexes = ['red', 'green', 'blue'].map((colour) =>
     group.bands.findIndex((b) => b.commonName === colour),
   );
-  const { bands } = await readRaster(storage.tilePath(tile, group.name), indexes);
-  const { width, height, nodata } = group;
+  const { bands, valid } = await readRaster(storage.tilePath(tile, group.name), indexes);
+  const { width, height } = group;
   const rgba = new Uint8Array(width * height * 4);
   for (const [c, pixels] of bands.entries()) {
     const { scale, offset } = group.bands[indexes[c]];
@@ -201,7 +201,7 @@ async function renderPreview(storage: Storage, tile: TileRecord): Promise<string
       const share = Math.min(1, Math.max(0, (reflectance - BLACK_POINT) / (WHITE_POINT - BLACK_POINT)));
       rgba[4 * i + c] = Math.round(255 * share ** GAMMA);
       if (c === 0) rgba[4 * i + 3] = 255;
-      if (pixels[i] === nodata) rgba[4 * i + 3] = 0;
+      if (valid[c]?.[i] === 0) rgba[4 * i + 3] = 0;
     }
   }
   const picture = sharp(rgba, { raw: { width, height, channels: 4 } }).resize(

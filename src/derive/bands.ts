@@ -20,9 +20,8 @@ import {
   warp,
 } from '../raster/index.js';
 import type { TileRecord } from '../storage/index.js';
-import { resizeNearest } from './gaps.js';
 import type { TensorBand, TensorBandsTask, TileFiles } from './tasks.js';
-import { maskRecord, nodataValue, type TileGroupFile } from './tile.js';
+import { nodataValue, type TileGroupFile } from './tile.js';
 
 export async function readBandsAtSize({
   tile,
@@ -72,25 +71,16 @@ async function readBand(
   physical: boolean,
 ): Promise<Band> {
   const group = tile.groups[g];
-  const { header, bands } = await readRaster(group.path, [b]);
+  const { header, bands, valid } = await readRaster(group.path, [b]);
   const { width, height } = header;
   const codes = group.role !== 'data' || group.codes === true || header.palette === true;
   const nodata = nodataValue(group);
   if (!physical) return { width, height, pixels: bands[0], nodata, codes };
   const { scale, offset } = group.bands[b];
-  const valid = nodata === undefined && group.role === 'data' ? await validityMask(tile, group) : null;
   const stored = bands[0];
   const pixels = new Float32Array(stored.length);
-  for (let i = 0; i < stored.length; i++)
-    pixels[i] = stored[i] === nodata || valid?.[i] === 0 ? NaN : stored[i] * scale + offset;
+  for (let i = 0; i < stored.length; i++) pixels[i] = valid[0]?.[i] === 0 ? NaN : stored[i] * scale + offset;
   return { width, height, pixels, nodata: NaN, codes };
-}
-
-/** The mask of a tile at the size of a group: 0 for pixels without data. */
-async function validityMask(tile: TileFiles, size: TileGroupFile): Promise<Uint8Array> {
-  const mask = maskRecord(tile);
-  const { bands } = await readRaster(mask.path);
-  return resizeNearest(bands[0] as Uint8Array, mask, size);
 }
 
 /** Resamples a band to another size of the same cell, with `empty` for no data. */

@@ -4,7 +4,7 @@
  */
 
 import { type GridBounds, type GridName, gridByName, type PixelGrid } from '../grid/index.js';
-import { type CellFile, encodeMaskFile, encodeTile } from '../ingest/index.js';
+import { type CellFile, encodeMaskFile, encodeTile, tileValidity } from '../ingest/index.js';
 import {
   type Affine,
   allocatePixels,
@@ -13,6 +13,7 @@ import {
   createTransform,
   crsFromEpsg,
   fillValueFor,
+  findValidityBand,
   Mask,
   openRaster,
   type PixelArray,
@@ -23,17 +24,11 @@ import {
   sourceExtent,
   type Window,
   warp,
+  warpMasked,
 } from '../raster/index.js';
 import { noMask } from './errors.js';
-import { resizeNearest } from './gaps.js';
 import type { CutTileTask, MadeTile, TileFiles } from './tasks.js';
-import {
-  cellGroup,
-  nodataValue,
-  type TileGroupFile,
-  type ValidityStatistics,
-  validityStatistics,
-} from './tile.js';
+import { cellGroup, type TileGroupFile } from './tile.js';
 
 /** Returns null if the cell holds no data. */
 export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<MadeTile | null> {
@@ -42,24 +37,16 @@ export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<Ma
   const mask = made.find(({ group }) => group.role === 'mask');
   if (!mask) throw noMask(first.geocode);
   const codes = mask.bands[0] as Uint8Array;
-  const files: CellFile[] = [];
-  const coverages: number[] = [];
-  let holdsData = false;
-  for (const { group, cell, bands } of made) {
-    if (group.role === 'mask') continue;
-    const valid = resizeNearest(codes, mask.cell, cell);
-    const figures: ValidityStatistics = validityStatistics(bands, nodataValue(group), valid, group.bands);
-    if (group.role === 'data') {
-      coverages.push(figures.coverage);
-      holdsData ||= figures.validPercent.some((percent) => percent > 0);
-    }
-    files.push(encodeTile(cell, { bands, ...figures, valid, mask: null }).file);
-  }
-  if (!holdsData) return null;
+  const images = made
+    .filter(({ group }) => group.role !== 'mask')
+    .map(({ cell, bands, valid }) => ({ cell, ...encodeTile(cell, { bands, valid, mask: null }) }));
+  const data = images.filter(({ cell }) => cell.role === 'data').map(({ validity }) => validity);
+  const { some, coverage } = tileValidity(data, mask.cell);
+  if (some?.includes(1) === false) return null;
   const { file, cloudCover, footprint } = encodeMaskFile(mask.cell, codes);
-  files.push(file);
+  const files: CellFile[] = [...images.map((image) => image.file), file];
   const used = Array.from(sources.keys());
-  return { files, coverage: Math.min(...coverages), cloudCover, footprint, used };
+  return { files, coverage, cloudCover, footprint, used };
 }
 
 /** Makes a group of the new tile from the groups of the same name in all sources. */
@@ -74,23 +61,32 @@ async function cutGroup(
   const pixels = size.width * size.height;
   const nodata = group.role === 'mask' ? Mask.nodata : group.nodata;
   const empty = fillValueFor(group.dataType, nodata ?? undefined);
-  let bands: PixelArray[] | undefined;
+  let made: { bands: PixelArray[]; valid: Uint8Array[] } | undefined;
+  const blank = () => ({
+    bands: group.bands.map(() => allocatePixels(group.dataType, pixels).fill(empty)),
+    valid: group.bands.map(() => new Uint8Array(pixels)),
+  });
   for (const source of sources) {
     const own = source.groups.find(({ name }) => name === group.name);
     if (!own || own.bands.length !== group.bands.length) continue;
     const from = geoBoxOfCell(source.grid, source.geocode, own);
     const taken = await reprojectBands(own, [...own.bands.keys()], from, to, cell.resampling);
-    if (sources.length === 1) bands = taken.bands;
-    bands ??= group.bands.map(() => allocatePixels(group.dataType, pixels).fill(empty));
-    if (sources.length > 1)
-      for (const [b, band] of bands.entries()) copyValidPixels(band, taken.bands[b], taken.valid[b]);
+    if (sources.length === 1) made = taken;
+    else {
+      made ??= blank();
+      for (const [b, band] of made.bands.entries())
+        copyValidPixels(band, made.valid[b]!, taken.bands[b], taken.valid[b]);
+    }
   }
-  bands ??= group.bands.map(() => allocatePixels(group.dataType, pixels).fill(empty));
-  return { group, cell, bands };
+  return { group, cell, ...(made ?? blank()) };
 }
 
-function copyValidPixels(out: PixelArray, pixels: PixelArray, valid: Uint8Array): void {
-  for (let i = 0; i < out.length; i++) if (valid[i] === 1) out[i] = pixels[i];
+function copyValidPixels(out: PixelArray, outValid: Uint8Array, pixels: PixelArray, valid: Uint8Array): void {
+  for (let i = 0; i < out.length; i++) {
+    if (valid[i] === 0) continue;
+    out[i] = pixels[i];
+    outValid[i] = 1;
+  }
 }
 
 /** Images that were unused for this time may be dropped before the memory is full. */
@@ -192,6 +188,7 @@ export async function reprojectBands(
   const method = isAligned(from, to) ? 'nearest' : resampling;
   const size = to.width * to.height;
   const pixels = await readCached(header, bands, window);
+  const masks = await masksOf(header, bands, window);
   const valid = bands.map(() => new Uint8Array(size).fill(1));
   const out = pixels.map((band, b) => {
     const target = allocatePixels(header.dataType, size);
@@ -202,10 +199,26 @@ export async function reprojectBands(
       rasterHeight: header.height,
       nodata: group.nodata ?? undefined,
     };
-    warp(method, source, control, target, valid[b]);
+    const mask = masks[b];
+    if (mask) warpMasked(method, source, mask, control, target, valid[b]);
+    else warp(method, source, control, target, valid[b]);
     return target;
   });
   return { bands: out, valid };
+}
+
+/** The mask of each band, at the pixels of a window; undefined for bands without a mask. */
+async function masksOf(
+  header: RasterHeader,
+  bands: number[],
+  window: Window,
+): Promise<(PixelArray | undefined)[]> {
+  const marks = bands.map((band) => findValidityBand(header, band));
+  const [first] = marks;
+  if (!first) return [];
+  const indexes = [...new Set(marks.map((mark) => mark!.index))];
+  const read = await readCached(first.header, indexes, window);
+  return marks.map((mark) => read[indexes.indexOf(mark!.index)]);
 }
 
 function projectionOf(from: GridName, to: GridName): PointTransform {
@@ -270,8 +283,10 @@ async function headerOf(path: string): Promise<RasterHeader> {
 }
 
 async function readCached(header: RasterHeader, bands: number[], window: Window): Promise<PixelArray[]> {
-  const { path, width, height } = header;
-  const key = (band: number) => `${path}\n${band}`;
+  const { path, width, height, blocks } = header;
+  // The mask is another image of the file.
+  const image = 'directory' in blocks ? blocks.directory : 0;
+  const key = (band: number) => `${path}\n${image}\n${band}`;
   const found = new Map<number, PixelArray>();
   const keep = (band: number, pixels: PixelArray) => found.set(band, crop(pixels, width, window));
   for (const band of bands) {

@@ -4,18 +4,25 @@ import type { PixelGrid } from '../grid/index.js';
 import {
   type CellFile,
   type CellGroup,
+  type CutResult,
   encodeMaskFile,
   encodeTile,
-  type WarpedGroup,
+  groupValidity,
+  tileValidity,
 } from '../ingest/index.js';
 import {
   allocatePixels,
+  bandValidity,
   cloudCoverPercent,
   coveragePercent,
   type DataType,
+  fillValueFor,
+  Mask,
   openRaster,
   type PixelArray,
+  readValidity,
   readWindowInto,
+  type Window,
 } from '../raster/index.js';
 import type { BandRecord, GroupRecord } from '../storage/index.js';
 import {
@@ -23,15 +30,17 @@ import {
   conversion,
   copyPixels,
   fillFrom,
+  gapsOf,
   MAX_INPUTS,
   NO_SOURCE,
   positionsOf,
   resizeNearest,
   startComposite,
+  type TargetBand,
   windowOf,
 } from './gaps.js';
 import type { FillTargets, FillTileTask, MadeTile, TileFiles } from './tasks.js';
-import { cellGroup, imageGroups, nodataValue, readGroup, readMask, validityStatistics } from './tile.js';
+import { cellGroup, type GroupImage, imageGroups, nodataValue, readGroup, readMask } from './tile.js';
 
 /** A group of another tile of the collection, whose sensor may number its bands differently. */
 interface GroupMatch<G> {
@@ -87,26 +96,44 @@ export async function fillTile({ tile, donors, targets, ...task }: FillTileTask)
   const mask = await readMask(base);
   const composite = startComposite(mask.codes);
   const used = await chooseDonors(composite, mask.group, base, donors, targets);
-  if (used.length === 0) return null;
-  const files: CellFile[] = [];
-  let coverage = 100;
+  const images: CutResult[] = [];
+  const gapSources: GapSource[] = [];
   for (const group of imageGroups(base)) {
-    const image = await readGroup(group);
+    const image = targetGroup(await readGroup(group));
     const positions = positionsOf(resizeNearest(composite.provenance, mask.group, group));
     const buffers: ReadBuffers = new Map();
-    for (const [i, donor] of used.entries())
-      await fillPixels(image, positions[i + 1], donors[donor], buffers);
-    const valid = resizeNearest(composite.mask, mask.group, group);
-    const figures = validityStatistics(image.bands, nodataValue(group), valid, group.bands);
-    const pixels: WarpedGroup = { bands: image.bands, ...figures, valid, mask: null };
-    files.push(encodeTile(cellGroup(tile, image), pixels).file);
-    if (group.role === 'data') coverage = Math.min(coverage, figures.coverage);
+    for (const [i, donor] of used.entries()) {
+      const at = positions[i + 1]!;
+      await fillPixels(
+        image,
+        image.bands.map(() => at),
+        donors[donor]!,
+        buffers,
+      );
+    }
+    if (group.role === 'data')
+      gapSources.push(...(await closeGaps(image, { base: mask.group, composite, donors, used }, targets)));
+    const bands = image.bands.map(({ pixels }) => pixels);
+    const valid = image.bands.map((band) => band.valid);
+    images.push(encodeTile(cellGroup(tile, image), { bands, valid, mask: null }));
   }
+  if (used.length === 0) return null;
   const codes = cellGroup(tile, mask);
-  files.push(provenanceFile(codes, composite));
+  const data = images.filter(({ file }) => file.record.role === 'data').map(({ validity }) => validity);
   const { file, cloudCover, footprint } = encodeMaskFile(codes, composite.mask);
-  files.push(file);
+  const files = [...images.map((image) => image.file), provenanceFile(codes, composite, gapSources), file];
+  const { coverage } = tileValidity(data, codes);
   return { files, coverage, cloudCover, footprint, used: [0, ...used.map((donor) => donor + 1)] };
+}
+
+/** A group of a new tile. */
+interface TargetGroup extends Pick<GroupImage, 'group' | 'header'> {
+  bands: TargetBand[];
+}
+
+function targetGroup({ group, header, bands, valid }: GroupImage): TargetGroup {
+  const fillValue = fillValueFor(group.dataType, nodataValue(group));
+  return { group, header, bands: bands.map((pixels, b) => ({ pixels, valid: valid[b]!, fillValue })) };
 }
 
 /** Takes pixels from donors in their order until the targets are met. Returns the indexes of the donors that gave pixels. */
@@ -128,44 +155,121 @@ async function chooseDonors(
   return used;
 }
 
+/** Cloud cover that is unknown meets no limit. */
 function meets({ codes }: Composite, targets: FillTargets): boolean {
-  return (cloudCoverPercent(codes) ?? 0) <= targets.cloud && coveragePercent(codes) >= targets.coverage;
+  return (cloudCoverPercent(codes) ?? 100) <= targets.cloud && coveragePercent(codes) >= targets.coverage;
 }
+
+/** The inputs that gave the values of single bands, at the size of the band; 0 where the pixel is of one input. */
+interface GapSource extends PixelGrid {
+  band: string;
+  sources: Uint8Array;
+}
+
+/**
+ * Fills gaps of single bands at pixels that are kept: first from dates that are clear there, then from dates that were not assessed, in the
+ * order of the donors, until the group has the wanted coverage. Adds the donors that gave values to `used`.
+ */
+async function closeGaps(
+  image: TargetGroup,
+  {
+    base,
+    composite,
+    donors,
+    used,
+  }: { base: PixelGrid; composite: Composite; donors: TileFiles[]; used: number[] },
+  targets: FillTargets,
+): Promise<GapSource[]> {
+  const { group, bands } = image;
+  const { width, height } = group;
+  const codes = resizeNearest(composite.mask, base, group);
+  const sources = bands.map(() => new Uint8Array(0));
+  const buffers: ReadBuffers = new Map();
+  for (const fits of [isClearCode, (code: number) => code === Mask.notAssessed])
+    for (const [number, donor] of donors.entries()) {
+      const gaps = bands.map(({ valid }) => gapsOf(valid, codes));
+      if (gaps.every(({ length }) => length === 0) || used.length + 1 === MAX_INPUTS) break;
+      const { coverage } = tileValidity(
+        [
+          groupValidity(
+            group,
+            bands.map(({ valid }) => valid),
+            group.bands,
+          ),
+        ],
+        group,
+      );
+      if (coverage >= targets.coverage) break;
+      if (!matchGroups({ groups: [group] }, donor)) continue;
+      const mask = await readMask(donor);
+      const theirs = resizeNearest(mask.codes, mask.group, group);
+      const positions = gaps.map((at) => at.filter((i) => fits(theirs[i]!)));
+      await fillPixels(image, positions, donor, buffers);
+      for (const [b, { valid }] of bands.entries()) {
+        const closed = positions[b]!.filter((i) => valid?.[i] === 1);
+        if (closed.length === 0) continue;
+        if (!used.includes(number)) used.push(number);
+        if (sources[b]!.length === 0) sources[b] = new Uint8Array(width * height);
+        for (const i of closed) sources[b]![i] = used.indexOf(number) + 1;
+      }
+    }
+  return group.bands.flatMap(({ name }, b) =>
+    sources[b]!.length > 0 ? [{ band: name, sources: sources[b]!, width, height }] : [],
+  );
+}
+
+const isClearCode = (code: number) => code === Mask.clear || code === Mask.snow;
 
 /** Memory for pixels of donors: one array per band for each data type. */
 type ReadBuffers = Map<DataType, PixelArray[]>;
 
-/** Copies the pixels of a donor at these positions into the bands of a group, in the encoding of the base. */
+/** Copies the pixels of a donor into the bands of a group, in the encoding of the base. `positions`: of each band, ascending. */
 async function fillPixels(
-  { group, bands }: Awaited<ReturnType<typeof readGroup>>,
-  positions: Uint32Array,
+  { group, bands }: TargetGroup,
+  positions: Uint32Array[],
   donor: TileFiles,
   buffers: ReadBuffers,
 ): Promise<void> {
   const match = matchGroups({ groups: [group] }, donor)?.[0];
-  if (positions.length === 0 || !match) return;
-  const window = windowOf(positions, group.width);
+  const wanted = [...bands.keys()].filter((b) => positions[b]!.length > 0);
+  if (wanted.length === 0 || !match) return;
+  const window = wanted.map((b) => windowOf(positions[b]!, group.width)).reduce(unionWindow);
   const header = await openRaster(match.group.path);
   const { dataType } = header;
-  const pixels = buffers.get(dataType) ?? bands.map((band) => allocatePixels(dataType, band.length));
-  buffers.set(dataType, pixels);
-  await readWindowInto(header, match.bands, window, pixels);
+  const memory = buffers.get(dataType) ?? bands.map(({ pixels }) => allocatePixels(dataType, pixels.length));
+  buffers.set(dataType, memory);
+  const numbers = wanted.map((b) => match.bands[b]!);
+  const pixels = wanted.map((_, i) => memory[i]!.subarray(0, window.width * window.height));
+  await readWindowInto(header, numbers, window, pixels);
+  const valid = await readValidity(header, numbers, window, pixels);
   const encoding = (of: typeof group, band: number) => ({
     dataType: of.dataType,
-    scale: of.bands[band].scale,
-    offset: of.bands[band].offset,
+    scale: of.bands[band]!.scale,
+    offset: of.bands[band]!.offset,
     nodata: nodataValue(of),
   });
-  for (const [b, band] of match.bands.entries()) {
-    const from = encoding(match.group, band);
-    const convert = conversion(from, encoding(group, b));
-    const to = { positions, width: group.width };
-    copyPixels(bands[b], to, { pixels: pixels[b], window, hole: from.nodata }, convert);
+  for (const [i, b] of wanted.entries()) {
+    const convert = conversion(encoding(match.group, match.bands[b]!), encoding(group, b));
+    const to = { positions: positions[b]!, width: group.width };
+    copyPixels(bands[b]!, to, { pixels: pixels[i]!, window, valid: valid[i]! }, convert);
   }
 }
 
-function provenanceFile(size: CellGroup, { provenance, mask }: Composite): CellFile {
-  const figures = validityStatistics([provenance], NO_SOURCE, provenance);
+function unionWindow(a: Window, b: Window): Window {
+  const column = Math.min(a.column, b.column);
+  const row = Math.min(a.row, b.row);
+  const right = Math.max(a.column + a.width, b.column + b.width);
+  const bottom = Math.max(a.row + a.height, b.row + b.height);
+  return { column, row, width: right - column, height: bottom - row };
+}
+
+/** The band `source_index`, and one for each band some of whose values are of other inputs than the pixel. */
+function provenanceFile(size: CellGroup, { provenance }: Composite, gaps: GapSource[]): CellFile {
+  const planes = gaps.map(({ band, sources, ...grid }) => {
+    const ofBand = resizeNearest(sources, grid, size);
+    return { name: `source_index_${band}`, pixels: provenance.map((pixel, i) => ofBand[i] || pixel) };
+  });
+  const bands = [{ name: 'source_index', pixels: provenance }, ...planes];
   const cell: CellGroup = {
     ...size,
     name: PROVENANCE_GROUP,
@@ -174,7 +278,9 @@ function provenanceFile(size: CellGroup, { provenance, mask }: Composite): CellF
     dataType: 'uint8',
     nodata: NO_SOURCE,
     colours: undefined,
-    bands: [{ name: 'source_index', scale: 1, offset: 0 }],
+    bands: bands.map(({ name }) => ({ name, scale: 1, offset: 0 })),
   };
-  return encodeTile(cell, { bands: [provenance], ...figures, valid: mask, mask: null }).file;
+  const pixels = bands.map((band) => band.pixels);
+  const valid = pixels.map((plane) => bandValidity(plane, NO_SOURCE));
+  return encodeTile(cell, { bands: pixels, valid, mask: null }).file;
 }

@@ -49,10 +49,13 @@ async function* planFill(
   }
 }
 
-/** Best first: the most pixels that are not cloud; ties go to the earliest. */
+/** Best first: the most pixels that are not cloud; dates whose cloud was not assessed come last; ties go to the earliest. */
 function basesOf(tiles: TileRecord[], window: number): TileRecord[] {
   const clearShare = ({ coverage, cloudCover }: TileRecord) => coverage * (100 - (cloudCover ?? 0));
-  let left = tiles.toSorted((a, b) => clearShare(b) - clearShare(a) || a.start - b.start || byId(a, b));
+  const isUnknown = ({ cloudCover }: TileRecord) => Number(cloudCover === null);
+  let left = tiles.toSorted(
+    (a, b) => isUnknown(a) - isUnknown(b) || clearShare(b) - clearShare(a) || a.start - b.start || byId(a, b),
+  );
   const bases: TileRecord[] = [];
   while (left.length > 0) {
     const [base] = left;
@@ -68,7 +71,7 @@ function planOne(
   window: number,
   targets: FillTargets,
 ): PlannedDerivation {
-  if (base.coverage >= targets.coverage && (base.cloudCover ?? 0) <= targets.cloud)
+  if (base.coverage >= targets.coverage && (base.cloudCover ?? 100) <= targets.cloud)
     return { skipped: 'both limits are already met' };
   const donors = donorsOf(base, raw, window);
   if (donors.length === 0) return { skipped: 'no other date within the window' };

@@ -1,6 +1,13 @@
 /** Replaces pixels of a date without data, under cloud or in shadow by pixels of other dates. Pure functions of masks and pixels. */
 import type { PixelGrid } from '../grid/index.js';
-import { type DataType, Mask, maskHistogram, type PixelArray, type Window } from '../raster/index.js';
+import {
+  type BandValidity,
+  type DataType,
+  Mask,
+  maskHistogram,
+  type PixelArray,
+  type Window,
+} from '../raster/index.js';
 
 /** Value of `provenance` for pixels without data. */
 export const NO_SOURCE = 255;
@@ -25,13 +32,14 @@ export function startComposite(base: Uint8Array): Composite {
 /** `CAN_REPLACE[mine * 256 + theirs]` is 1 if a pixel of code `theirs` replaces one of code `mine`. */
 const CAN_REPLACE = new Uint8Array(256 * 256);
 for (const theirs of [Mask.clear, Mask.snow])
-  for (const mine of [Mask.nodata, Mask.cloud, Mask.shadow]) CAN_REPLACE[mine * 256 + theirs] = 1;
+  for (const mine of [Mask.nodata, Mask.cloud, Mask.shadow, Mask.notAssessed])
+    CAN_REPLACE[mine * 256 + theirs] = 1;
 // Pixels that were not assessed are better than no data, but may be cloud.
 CAN_REPLACE[Mask.nodata * 256 + Mask.notAssessed] = 1;
 
 /**
- * Takes pixels of a donor, as input `number`, into the composite and returns how many. Clear pixels and snow replace no data, cloud and
- * shadow; pixels that were not assessed replace no data only.
+ * Takes pixels of a donor, as input `number`, into the composite and returns how many. Clear pixels and snow replace no data, cloud,
+ * shadow, and pixels that were not assessed; the latter replace no data only.
  */
 export function fillFrom({ mask, provenance, codes }: Composite, donor: Uint8Array, number: number): number {
   let taken = 0;
@@ -92,6 +100,18 @@ export function windowOf(positions: Uint32Array, width: number): Window {
   return { column: left, row, width: right - left + 1, height: bottom - row + 1 };
 }
 
+/** True for codes of pixels of a date whose single bands may take values of other dates. */
+const isKept = (code: number) =>
+  code === Mask.clear || code === Mask.snow || code === Mask.filled || code === Mask.notAssessed;
+
+/** The positions at which a band lacks data although the pixel is not replaced as a whole. `codes`: the mask at the size of the band. */
+export function gapsOf(valid: BandValidity, codes: Uint8Array): Uint32Array {
+  if (!valid) return new Uint32Array(0);
+  const gaps: number[] = [];
+  for (let i = 0; i < valid.length; i++) if (valid[i] === 0 && isKept(codes[i]!)) gaps.push(i);
+  return Uint32Array.from(gaps);
+}
+
 /** Encoding of the values of a band: physical value = stored * scale + offset. */
 export interface BandEncoding {
   dataType: DataType;
@@ -128,16 +148,25 @@ const TYPE_RANGES: Record<DataType, [low: number, high: number]> = {
   float64: [-Infinity, Infinity],
 };
 
+/** A band of a new tile. */
+export interface TargetBand {
+  pixels: PixelArray;
+  valid: BandValidity;
+  /** The stored number of pixels without data. */
+  fillValue: number;
+}
+
 /**
- * Copies the pixels of an input at these positions into `out`, which is `width` pixels wide. `pixels` are those of `window`, which contains
- * all positions. Pixels that have no data in this band are not copied: the mask describes the bands of the finest group only.
+ * Copies the pixels of an input at these positions into a band that is `width` pixels wide. `pixels` are those of `window`, which contains
+ * all positions. Pixels without data in this band become gaps of the band: they must not keep the value of a cloud.
  */
 export function copyPixels(
-  out: PixelArray,
+  target: TargetBand,
   { positions, width }: { positions: Uint32Array; width: number },
-  { pixels, window, hole }: { pixels: PixelArray; window: Window; hole: number | undefined },
+  { pixels, window, valid }: { pixels: PixelArray; window: Window; valid: BandValidity },
   convert: ((stored: number) => number) | null,
 ): void {
+  const out = target.pixels;
   // Start of the current row in `out` and in `pixels`.
   let start = window.row * width;
   let from = -window.column;
@@ -147,7 +176,14 @@ export function copyPixels(
       start += width;
       from += window.width;
     }
-    const value = pixels[from + to - start];
-    if (value !== hole && !Number.isNaN(value)) out[to] = convert === null ? value : convert(value);
+    const at = from + to - start;
+    if (valid?.[at] === 0) {
+      target.valid ??= new Uint8Array(out.length).fill(1);
+      target.valid[to] = 0;
+      out[to] = target.fillValue;
+      continue;
+    }
+    out[to] = convert === null ? pixels[at]! : convert(pixels[at]!);
+    if (target.valid) target.valid[to] = 1;
   }
 }

@@ -31,4 +31,3 @@ export {
 export { splitProcess } from './split.js';
 export type { MadeTile, NewTile } from './tasks.js';
 export { npyHead, type TensorFile, type TensorResults, tensorProcess } from './tensor.js';
-export { validityStatistics } from './tile.js';

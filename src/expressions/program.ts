@@ -55,10 +55,13 @@ export function compileExpression(
 /** Pixels of one pass through all steps. Their registers fit into the cache. */
 const CHUNK_PIXELS = 1024;
 
+/** Steps whose result can be a number although an operand is NaN. */
+const HIDES_NAN: ReadonlySet<Step['code']> = new Set(['where', '**']);
+
 /**
  * Returns the value of an expression for each pixel. `bands` are physical values of equal length, NaN for no data. A comparison is 1 or 0.
- * A step on NaN gives NaN, except `where`, which propagates NaN from its condition and from the selected value. Values that are not finite
- * at the end (such as x / 0) become NaN.
+ * The value is NaN where one of the bands of the expression is, also in a branch of `where` that is not selected. Values that are not
+ * finite at the end (such as x / 0) become NaN.
  */
 export function evaluateProgram(
   { steps, registers }: Program,
@@ -67,6 +70,8 @@ export function evaluateProgram(
 ): Float64Array {
   const out = new Float64Array(length);
   const memory = Array.from({ length: registers }, () => new Float64Array(Math.min(CHUNK_PIXELS, length)));
+  const hidesNaN = steps.some(({ code }) => HIDES_NAN.has(code));
+  const inputs = hidesNaN ? steps.flatMap((step) => (step.code === 'band' ? bands[step.band]! : [])) : [];
   for (let start = 0; start < length; start += CHUNK_PIXELS) {
     const count = Math.min(CHUNK_PIXELS, length - start);
     for (const step of steps) {
@@ -83,6 +88,8 @@ export function evaluateProgram(
     }
     const [result] = memory;
     for (let i = 0; i < count; i++) out[start + i] = Number.isFinite(result[i]) ? result[i] : NaN;
+    for (const input of inputs)
+      for (let i = start; i < start + count; i++) if (Number.isNaN(input[i])) out[i] = NaN;
   }
   return out;
 }

@@ -7,6 +7,7 @@ import {
   isClear,
   readBlockOfAllBands,
   readCellValues,
+  readMaskBlock,
   type TileGeoTiff,
   withOpenTile,
 } from '../imagery/index.js';
@@ -102,7 +103,10 @@ export function eachBlock(
         const all = readBlockOfAllBands(handle, cog, block, extent.height, 0, memory);
         memory = all[0].buffer;
         const bands = file.bands.map((band) => all[band]);
-        const indexes = withData(clear, bands, file.nodata);
+        const masks = (cog.maskCount > 1 ? file.bands : cog.masks.map(() => 0)).map((band) =>
+          readMaskBlock(handle, cog, { level: 0, band, block }, extent.height),
+        );
+        const indexes = withData(clear, bands, masks, file.nodata);
         if (indexes.length > 0) visitBlock({ ...extent, bands, indexes });
       }
   };
@@ -135,18 +139,26 @@ function clearPixels(
   return indexes.subarray(0, count);
 }
 
-/** Removes pixels that lack data in some band, in place. */
-function withData(indexes: Int32Array, bands: readonly PixelArray[], hole: number): Int32Array {
+/** Removes pixels that lack data in some band, in place. `masks`: 0 for pixels without data. */
+function withData(
+  indexes: Int32Array,
+  bands: readonly PixelArray[],
+  masks: readonly Uint8Array[],
+  hole: number,
+): Int32Array {
   const isFloat = bands[0] instanceof Float32Array || bands[0] instanceof Float64Array;
   // Most blocks of integers have no hole; `includes` finds that out faster.
   const suspects = isFloat ? bands : bands.filter((band) => includes(band, hole));
-  if (suspects.length === 0) return indexes;
+  const incomplete = masks.filter((mask) => mask.includes(0));
+  if (suspects.length === 0 && incomplete.length === 0) return indexes;
   const lacks = new Uint8Array(indexes.length);
   for (const band of suspects)
     for (let i = 0; i < indexes.length; i++) {
       const value = band[indexes[i]];
       if (value === hole || (isFloat && !Number.isFinite(value))) lacks[i] = 1;
     }
+  for (const mask of incomplete)
+    for (let i = 0; i < indexes.length; i++) if (mask[indexes[i]] === 0) lacks[i] = 1;
   let count = 0;
   for (let i = 0; i < indexes.length; i++) if (lacks[i] === 0) indexes[count++] = indexes[i];
   return indexes.subarray(0, count);

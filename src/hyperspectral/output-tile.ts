@@ -4,7 +4,7 @@
  */
 
 import { rmSync } from 'node:fs';
-import { type MadeTile, type NewTile, validityStatistics } from '../derive/index.js';
+import type { MadeTile, NewTile } from '../derive/index.js';
 import { codeColours, colourOfCode } from '../imagery/index.js';
 import {
   type CellFile,
@@ -13,8 +13,16 @@ import {
   encodeMaskFile,
   encodeTile,
   groupRecord,
+  tileValidity,
 } from '../ingest/index.js';
-import { CUBE_BLOCK_SIDE, CubeFile, isHyperspectral, Mask } from '../raster/index.js';
+import {
+  bandValidity,
+  CUBE_BLOCK_SIDE,
+  CubeFile,
+  isHyperspectral,
+  Mask,
+  type PixelArray,
+} from '../raster/index.js';
 import type { ClassRecord } from '../storage/index.js';
 import { type Neighbour, pixelNumber, readMaskCodes, type SpectrumFile, spectrumAt } from './blocks.js';
 import { otherScale } from './errors.js';
@@ -105,7 +113,7 @@ function writeSpectralTile(
     let complete = 0;
     for (const bands of bandCounts) if (bands === filled) complete++;
     return {
-      record: groupRecord(cell, percents, cube.finish()),
+      record: groupRecord(cell, percents, cube.finish([])),
       coverage: (100 * complete) / size,
       valid: Uint8Array.from(bandCounts, (bands) => Number(bands > 0)),
     };
@@ -195,8 +203,10 @@ export function outputTileOfPlanes(task: MapTask<unknown>, planes: Float32Array[
   const cell = cellOf(task);
   const valid = validPixels(planes);
   if (!valid.includes(1)) return null;
-  const figures = validityStatistics(planes, NaN, valid);
-  const files: CellFile[] = [encodeTile(cell, { bands: planes, ...figures, valid, mask: null }).file];
+  const encode = (group: CellGroup, bands: PixelArray[], hole: number) =>
+    encodeTile(group, { bands, valid: bands.map((band) => bandValidity(band, hole)), mask: null });
+  const made = encode(cell, planes, NaN);
+  const files: CellFile[] = [made.file];
   if (classes) {
     const codes = classesOf(planes, classes);
     const group: CellGroup = {
@@ -208,10 +218,9 @@ export function outputTileOfPlanes(task: MapTask<unknown>, planes: Float32Array[
       colours: codeColours(),
       bands: [{ name: 'class', scale: 1, offset: 0, classes: classRecords(classes) }],
     };
-    const ofClasses = validityStatistics([codes], NO_CLASS, valid);
-    files.push(encodeTile(group, { bands: [codes], ...ofClasses, valid, mask: null }).file);
+    files.push(encode(group, [codes], NO_CLASS).file);
   }
-  return outputTile(files, figures.coverage, cell, file, valid);
+  return outputTile(files, tileValidity([made.validity], cell).coverage, cell, file, valid);
 }
 
 function outputTile(

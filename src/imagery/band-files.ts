@@ -103,11 +103,11 @@ export function buildSingleBandCog(
     },
     bandTags: [{ description: name, scale, offset, ...spectralTags(tags) }],
   };
-  return withOpenTile(path, (_, { levels, masks }) =>
+  return withOpenTile(path, (_, { levels, masks, maskCount }) =>
     extractBand(
       facts,
       levels.map((level) => blocksOf(level, band)),
-      masks.map((mask) => blocksOf(mask, 0)),
+      masks.map((mask) => blocksOf(mask, maskCount > 1 ? band : 0)),
     ),
   );
 }

@@ -7,6 +7,7 @@ import type { TaskPool } from '../async/index.js';
 import { type Expression, hasBands, type Program, resolveBands } from '../expressions/index.js';
 import { type GridBounds, gridByName } from '../grid/index.js';
 import { createSearch, type Filter, slotsUnanswered, type TileFinder } from '../query/index.js';
+import { Mask } from '../raster/index.js';
 import type { SortOrder, Storage, TileRecord } from '../storage/index.js';
 import { medianOfSorted } from '../utils/sorted.js';
 import type { Planes } from './algorithms.js';
@@ -65,7 +66,7 @@ async function clearPixels(
   source: RenderContext,
   tile: TileRecord,
   view: Viewport,
-  { expressions }: RenderedBands,
+  { expressions, nodata }: RenderedBands,
   open: Uint8Array,
 ): Promise<Uint8Array | undefined> {
   const { storage } = source;
@@ -73,7 +74,9 @@ async function clearPixels(
   if (!mask) return open;
   await storage.ensureFiles(tile, groupsOf(tile, [], true));
   const codes = await resampleBand(source, mask, view, 'nearest');
-  const clear = open.map((wanted, i) => (wanted && isClear(codes[i]) ? 1 : 0));
+  // Another nodata value decides itself which pixels hold data.
+  const shows = (code: number) => isClear(code) || (nodata !== undefined && code === Mask.nodata);
+  const clear = open.map((isOpen, i) => (isOpen && shows(codes[i]) ? 1 : 0));
   return clear.includes(1) ? clear : undefined;
 }
 

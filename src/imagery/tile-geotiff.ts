@@ -47,8 +47,10 @@ export interface TileGeoTiff {
   fillValue: number;
   /** From the full image to the smallest overview. */
   levels: StoredLevel[];
-  /** The mask of each level, one bit per pixel; empty if a nodata value or no value marks pixels without data. */
+  /** The masks of each level, one bit per pixel; empty if a nodata value or no value marks pixels without data. */
   masks: StoredLevel[];
+  /** Number of masks: one for all bands, or one for each. 0 if there is none. */
+  maskCount: number;
 }
 
 /** Limit against damaged files; blocks of tiles have at most 512 x 512 pixels. */
@@ -98,11 +100,13 @@ function parseTileGeoTiff(bytes: Buffer): TileGeoTiff | number {
       }
     }
     const level = levelOf(fields);
-    if (cog && (fields.get(254)?.[0] ?? 0) & MASK_SUBFILE_TYPE) cog.masks.push(level);
-    else {
+    if (cog && (fields.get(254)?.[0] ?? 0) & MASK_SUBFILE_TYPE) {
+      cog.masks.push(level);
+      cog.maskCount = level.offsets.length / level.perBand;
+    } else {
       const dataType = dataTypeOf(fields);
       const fillValue = nodataAsType(dataType, parseNodata(nodataText, dataType)) ?? 0;
-      cog ??= { dataType, bands: fields.get(277)?.[0] ?? 1, fillValue, levels: [], masks: [] };
+      cog ??= { dataType, bands: fields.get(277)?.[0] ?? 1, fillValue, levels: [], masks: [], maskCount: 0 };
       cog.levels.push(level);
     }
     const next = bytes.readUInt32LE(end - 4);
@@ -114,8 +118,8 @@ function parseTileGeoTiff(bytes: Buffer): TileGeoTiff | number {
   return cog;
 }
 
-/** Throws an Error unless all levels have a mask of the same size and blocks, or no level has a mask. */
-function requireMasks({ levels, masks }: TileGeoTiff): void {
+/** Throws an Error unless all levels have masks of the same size and blocks, one for all bands or one for each, or no level has a mask. */
+function requireMasks({ levels, masks, bands }: TileGeoTiff): void {
   const alike = (a: Level, b: Level | undefined) =>
     a.width === b?.width &&
     a.height === b.height &&
@@ -123,6 +127,9 @@ function requireMasks({ levels, masks }: TileGeoTiff): void {
     a.blockHeight === b.blockHeight;
   if (masks.length > 0 && !levels.every((level, i) => alike(level, masks[i])))
     throw new Error('its masks have another size than its images');
+  const counts = new Set(masks.map(({ offsets, perBand }) => offsets.length / perBand));
+  if (counts.size > 1 || [...counts].some((count) => count !== 1 && count !== bands))
+    throw new Error(`it has ${[...counts].join(' and ')} masks for ${bands} bands`);
 }
 
 const TIFF_ASCII = 2;
@@ -249,16 +256,17 @@ export function readBlockOfAllBands(
   return all.map((band) => viewPixels(dataType, bytes.buffer, band * each, blockWidth * blockHeight));
 }
 
-/** Reads the rows [0, rows) of a block of the mask: 1 for pixels with data, else 0. The file must have a mask. */
+/** Reads the rows [0, rows) of a block of the mask of a band: 1 for pixels with data, else 0. The file must have a mask. */
 export function readMaskBlock(
   file: number,
-  { masks }: TileGeoTiff,
-  { level, block }: { level: number; block: number },
+  { masks, maskCount }: TileGeoTiff,
+  { level, band, block }: { level: number; band: number; block: number },
   rows: number,
 ): Uint8Array {
   const { blockWidth, perBand } = masks[level];
   if (block >= perBand) throw new Error(`its mask has no block ${block}`);
-  const bits = inflateRows(file, masks[level], block, rows, blockWidth / 8);
+  const index = (maskCount > 1 ? band * perBand : 0) + block;
+  const bits = inflateRows(file, masks[level], index, rows, blockWidth / 8);
   return Uint8Array.from({ length: rows * blockWidth }, (_, i) => (bits[i >> 3] >> (7 - (i & 7))) & 1);
 }
 
@@ -326,23 +334,24 @@ export interface TileStructure {
   dataType: DataType;
   /** The full image and its overviews, the largest first. */
   levels: Level[];
-  /** True if a mask defines which pixels have data. */
-  masked: boolean;
+  /** Number of masks that define which pixels have data: 0, one for all bands, or one for each. */
+  masks: number;
 }
 
-/** A block of a band or of the mask of a level. */
+/** A block of a band, or of the mask of a band, at a level. */
 export interface BlockTask {
   path: string;
   level: number;
-  band: number | 'mask';
+  band: number;
   block: number;
+  isMask: boolean;
 }
 
 export const READ_HANDLERS = {
   structure: ({ path }: { path: string }): TileStructure =>
-    withOpenTile(path, (_, { dataType, levels, masks }) => ({
+    withOpenTile(path, (_, { dataType, levels, maskCount }) => ({
       dataType,
-      masked: masks.length > 0,
+      masks: maskCount,
       levels: levels.map(({ width, height, blockWidth, blockHeight }) => ({
         width,
         height,
@@ -350,10 +359,10 @@ export const READ_HANDLERS = {
         blockHeight,
       })),
     })),
-  block: ({ path, level, band, block }: BlockTask): PixelArray =>
+  block: ({ path, level, band, block, isMask }: BlockTask): PixelArray =>
     withOpenTile(path, (file, cog) => {
       const rows = cog.levels[level].blockHeight;
-      if (band === 'mask') return readMaskBlock(file, cog, { level, block }, rows);
+      if (isMask) return readMaskBlock(file, cog, { level, band, block }, rows);
       // The thread reads its next block into the same memory.
       return readBlock(file, cog, { level, band, block }, rows).slice();
     }),

@@ -1,7 +1,7 @@
 /** Reads windows of stored tile files. Worker threads decode blocks, which are cached with the structure of their files. */
 import type { TaskPool } from '../async/index.js';
 import { allocatePixels, type PixelArray, type Window } from '../raster/index.js';
-import type { ReadHandlers, TileStructure } from './tile-geotiff.js';
+import type { BlockTask, ReadHandlers, TileStructure } from './tile-geotiff.js';
 
 /**
  * A cache of values with a limit in bytes. The least recently used value is dropped first.
@@ -71,49 +71,45 @@ export class TileReader {
   }
 
   /**
-   * Stored values of a window of one band (from 0) of one level. If the file has a mask, the values are float64 with NaN for no data.
+   * Stored values of a window of one band (from 0) of one level. If the band has a mask, the values are float64 with NaN for no data.
    * Throws TW_IMAGERY_TILE_FILE.
    */
   async window(path: string, band: number, level: number, window: Window): Promise<PixelArray> {
-    const { masked } = await this.structure(path);
-    if (!masked) return this.plainWindow(path, band, level, window);
+    const { masks } = await this.structure(path);
+    if (masks === 0) return this.plainWindow({ path, band, level, isMask: false }, window);
     const [pixels, mask] = await Promise.all([
-      this.plainWindow(path, band, level, window),
-      this.plainWindow(path, 'mask', level, window),
+      this.plainWindow({ path, band, level, isMask: false }, window),
+      this.plainWindow({ path, band: masks > 1 ? band : 0, level, isMask: true }, window),
     ]);
     const out = Float64Array.from(pixels);
     for (let i = 0; i < out.length; i++) if (mask[i] === 0) out[i] = NaN;
     return out;
   }
 
-  private async plainWindow(
-    path: string,
-    band: number | 'mask',
-    level: number,
-    window: Window,
-  ): Promise<PixelArray> {
-    const { dataType, levels } = await this.structure(path);
-    const { width, blockWidth, blockHeight } = levels[level];
+  private async plainWindow(plane: Omit<BlockTask, 'block'>, window: Window): Promise<PixelArray> {
+    const { dataType, levels } = await this.structure(plane.path);
+    const { width, blockWidth, blockHeight } = levels[plane.level];
     const across = Math.ceil(width / blockWidth);
     const right = window.column + window.width;
     const bottom = window.row + window.height;
-    const out = allocatePixels(band === 'mask' ? 'uint8' : dataType, window.width * window.height);
+    const out = allocatePixels(plane.isMask ? 'uint8' : dataType, window.width * window.height);
     const copies: Promise<void>[] = [];
     for (let top = window.row - (window.row % blockHeight); top < bottom; top += blockHeight) {
       for (let left = window.column - (window.column % blockWidth); left < right; left += blockWidth) {
         const block = (top / blockHeight) * across + left / blockWidth;
         const copy = (pixels: PixelArray) =>
           copyBlock(pixels, { column: left, row: top, width: blockWidth, height: blockHeight }, out, window);
-        copies.push(this.block(path, band, level, block).then(copy));
+        copies.push(this.block({ ...plane, block }).then(copy));
       }
     }
     await Promise.all(copies);
     return out;
   }
 
-  private block(path: string, band: number | 'mask', level: number, block: number): Promise<PixelArray> {
-    return this.blocks.get(`${path} ${level} ${band} ${block}`, () =>
-      this.pool.run({ kind: 'block', path, level, band, block }),
+  private block(task: BlockTask): Promise<PixelArray> {
+    const { path, level, band, block, isMask } = task;
+    return this.blocks.get(`${path} ${level} ${isMask ? 'mask' : ''}${band} ${block}`, () =>
+      this.pool.run({ kind: 'block', ...task }),
     );
   }
 }

@@ -158,7 +158,7 @@ function storedAt(files: BandFile[], pixels: PixelList, width: number, height: n
       const out = new Float64Array(pixels.columns.length);
       for (const { block, first, last, order, places } of blocks) {
         // The mask is a copy; the values are valid until the next block is read.
-        const mask = cog.masks[0] && readMaskBlock(handle, cog, { level: 0, block }, last + 1);
+        const mask = cog.masks[0] && readMaskBlock(handle, cog, { level: 0, band, block }, last + 1);
         const values = readBlock(handle, cog, { level: 0, band, block }, last + 1, first);
         for (let n = 0; n < order.length; n++)
           out[order[n]] = mask?.[places[n]] === 0 ? NaN : values[places[n]];
@@ -338,7 +338,7 @@ function spectraOf({ place, bands, good, mask }: SpectrumPart, shown: Uint8Array
   });
 }
 
-/** Stored values of all bands of a file at the pixels of a zone. */
+/** Stored values of all bands of a file at the pixels of a zone; NaN for pixels without data in a mask of the file. */
 function storedSpectra(
   [{ path }, ...others]: BandFile[],
   { pixels, width, height }: ZonePixels,
@@ -350,8 +350,12 @@ function storedSpectra(
       throw new Error(`it has ${cog.bands} bands of ${level.width} x ${level.height} pixels`);
     const out = Array.from({ length: count }, () => new Float64Array(pixels.columns.length));
     for (const { block, first, last, order, places } of pixelsByBlock(pixels.columns, pixels.rows, cog))
-      for (const [band, found] of readBlockOfAllBands(handle, cog, block, last + 1, first).entries())
+      for (const [band, found] of readBlockOfAllBands(handle, cog, block, last + 1, first).entries()) {
         for (let n = 0; n < order.length; n++) out[band][order[n]] = found[places[n]];
+        if (cog.maskCount === 0) continue;
+        const mask = readMaskBlock(handle, cog, { level: 0, band, block }, last + 1);
+        for (let n = 0; n < order.length; n++) if (mask[places[n]] === 0) out[band][order[n]] = NaN;
+      }
     return out;
   });
 }

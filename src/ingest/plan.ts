@@ -157,6 +157,12 @@ function planNotes(scene: Scene, collection: CollectionRecord, grid: Grid): Scen
   return [{ level: 'warning', text }];
 }
 
+/** The passes of a scene. That of the finest group makes the mask, and comes last; null if this group is a cube. */
+export interface CutPasses {
+  others: CutPass[];
+  mask: CutPass | null;
+}
+
 export interface CutPass {
   /** The groups that are in memory together. */
   sources: SourceGroup[];
@@ -187,17 +193,14 @@ export const isCubeGroup = ({ role, bands }: SourceGroup) => role === 'data' && 
  * Mostly one pass for each band group, so that only the rows of one group are in memory at a time. The pass of the finest data group makes
  * the mask: it also reads the groups that hold quality codes, and cuts those too. Without `quality`, the mask only marks pixels with data.
  */
-export function planCutPasses(scene: Scene, quality: boolean): CutPass[] {
-  const first = isCubeGroup(referenceGroup(scene)) ? [] : [maskPass(scene, quality ? scene.quality : [])];
-  const cut = new Set(first.flatMap(({ cuts }) => cuts.map(({ group }) => group)));
+export function planCutPasses(scene: Scene, quality: boolean): CutPasses {
+  const mask = isCubeGroup(referenceGroup(scene)) ? null : maskPass(scene, quality ? scene.quality : []);
+  const cut = new Set(mask?.cuts.map(({ group }) => group));
   const others = [...scene.groups.keys()].filter((g) => !cut.has(g) && !isCubeGroup(scene.groups[g]!));
-  return [
-    ...first,
-    ...others.map((g) => ({
-      sources: [scene.groups[g]],
-      cuts: [{ group: g, source: 0, mask: null }],
-    })),
-  ];
+  return {
+    others: others.map((g) => ({ sources: [scene.groups[g]], cuts: [{ group: g, source: 0, mask: null }] })),
+    mask,
+  };
 }
 
 function maskPass(scene: Scene, quality: QualityBand[]): CutPass {
@@ -209,8 +212,9 @@ function maskPass(scene: Scene, quality: QualityBand[]): CutPass {
     if (!read.includes(g)) read.push(g);
     return { source: read.indexOf(g), band, codes };
   });
-  return {
-    sources: read.map((g) => groups[g]),
-    cuts: read.map((group, source) => ({ group, source, mask: group === finest ? mask : null })),
-  };
+  const [ofMask, ...others] = read.map((group, source) => ({
+    ...{ group, source },
+    mask: group === finest ? mask : null,
+  }));
+  return { sources: read.map((g) => groups[g]), cuts: [...others, ofMask!] };
 }

@@ -51,6 +51,8 @@ export {
 } from './pixels/data-types.js';
 export {
   applyQualityLookup,
+  type BandValidity,
+  bandValidity,
   cloudCoverPercent,
   convexHull,
   coveragePercent,
@@ -61,6 +63,8 @@ export {
   type PixelCorner,
   treatAlphaAsData,
   type ValidityBand,
+  validInEvery,
+  validInSome,
 } from './pixels/masks.js';
 export {
   type Affine,
@@ -91,7 +95,14 @@ export {
   type TiffBlocks,
   type Window,
 } from './raster.js';
-export { type RowsRequest, readRaster, readRowsOfRasters, readWindow, readWindowInto } from './read.js';
+export {
+  type RowsRequest,
+  readRaster,
+  readRowsOfRasters,
+  readValidity,
+  readWindow,
+  readWindowInto,
+} from './read.js';
 export {
   type ByteReader,
   detectFileType,

@@ -8,7 +8,8 @@ import { readHdf5Cube } from './formats/hdf5-cube.js';
 import { readMat } from './formats/mat.js';
 import { readTiff } from './formats/tiff.js';
 import { openRaster } from './open.js';
-import { allocatePixels } from './pixels/data-types.js';
+import { allocatePixels, nodataAsType } from './pixels/data-types.js';
+import { type BandValidity, bandValidity, effectiveNodata, findValidityBand } from './pixels/masks.js';
 import type { PixelArray, RasterHeader, ReadRequest, Window } from './raster.js';
 
 /** Rows [rowStart, rowEnd) of some bands (from 0). Row r is written to `into[i]` at (r - firstRow) * header.width. */
@@ -60,16 +61,37 @@ export async function readWindowInto(
   await readInto([{ header, bands, window, target }], signal);
 }
 
-/** Reads a complete image; by default all of its bands. */
+/** Finds which pixels hold data in bands of a window that are already read: by a mask, an alpha band, the nodata value, or NaN. */
+export async function readValidity(
+  header: RasterHeader,
+  bands: number[],
+  window: Window,
+  pixels: PixelArray[],
+): Promise<BandValidity[]> {
+  const hole = nodataAsType(header.dataType, effectiveNodata(header));
+  const masks = new Map<string, PixelArray>();
+  const valid: BandValidity[] = [];
+  for (const [i, band] of bands.entries()) {
+    const marks = findValidityBand(header, band);
+    const key = marks && `${marks.index} ${marks.header === header}`;
+    if (marks && !masks.has(key!))
+      masks.set(key!, (await readWindow(marks.header, [marks.index], window))[0]!);
+    valid.push(bandValidity(pixels[i]!, hole, key === undefined ? undefined : masks.get(key)));
+  }
+  return valid;
+}
+
+/** Reads a complete image; by default all of its bands. `valid`: the pixels of each band that hold data. */
 export async function readRaster(
   path: string,
   bands?: number[],
   signal?: AbortSignal,
-): Promise<{ header: RasterHeader; bands: PixelArray[] }> {
+): Promise<{ header: RasterHeader; bands: PixelArray[]; valid: BandValidity[] }> {
   const header = await openRaster(path);
-  const wanted = bands ?? Array.from({ length: header.bands }, (_, band) => band);
+  const numbers = bands ?? Array.from({ length: header.bands }, (_, band) => band);
   const all = { column: 0, row: 0, width: header.width, height: header.height };
-  return { header, bands: await readWindow(header, wanted, all, signal) };
+  const pixels = await readWindow(header, numbers, all, signal);
+  return { header, bands: pixels, valid: await readValidity(header, numbers, all, pixels) };
 }
 
 async function readInto(reads: ReadRequest[], signal: AbortSignal | undefined): Promise<void> {

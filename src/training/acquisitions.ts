@@ -1,11 +1,13 @@
 /** Dates of a cell: their files, and their pixels, which are read as physical values at one size, with masks of the usable ones. */
 import type { PixelGrid } from '../grid/index.js';
 import {
+  type BandValidity,
   Mask,
   openRaster,
   type PixelArray,
   type RasterHeader,
   readRaster,
+  readValidity,
   readWindow,
   type Window,
 } from '../raster/index.js';
@@ -53,10 +55,11 @@ type ReadOutcome = { dates: AcquisitionPixels[]; bytesRead: number } | { skipped
 /** Upper bound on the mean of a band. Reflectance is 0 to 1; clouds and sun glint can be slightly brighter. */
 const MAX_REFLECTANCE = 1.5;
 
-/** The bands that were read from a file: stored values by band index. */
+/** The bands that were read from a file: stored values, and pixels that hold data, by band index. */
 interface ReadRaster {
   header: RasterHeader;
   bands: Map<number, PixelArray>;
+  valid: Map<number, BandValidity>;
 }
 
 /** Files that were read, by path. */
@@ -97,9 +100,9 @@ export async function readAcquisitionWindow(
   for (const path of new Set(wanted.map(([, file]) => file.path))) {
     const own = wanted.filter(([, file]) => file.path === path);
     const numbers = own.map(([, { band }]) => band);
-    const { header, stored, parts } = await readParts(path, numbers, size, window);
+    const { stored, valid, parts } = await readParts(path, numbers, size, window);
     for (const [i, [name, file]] of own.entries())
-      bands[name] = coarsen(physical(stored[i], header.nodata, file), parts, meanOfFinite);
+      bands[name] = coarsen(physical(stored[i], valid[i], file), parts, meanOfFinite);
   }
   const { stored, parts } = await readParts(files.mask, [0], size, window);
   const mask = coarsen(new Uint8Array(stored[0]), parts, worstCode);
@@ -114,7 +117,8 @@ async function readParts(path: string, bands: number[], size: PixelGrid, window:
   const down = coveredParts(header.height, size.height, span(window.row, window.height));
   const covering = { column: across.from, row: down.from, width: across.count, height: down.count };
   const parts: Parts = { columns: across.parts, rows: down.parts };
-  return { header, stored: await readWindow(header, bands, covering), parts };
+  const stored = await readWindow(header, bands, covering);
+  return { stored, valid: await readValidity(header, bands, covering, stored), parts };
 }
 
 /** Returns the reason why two dates of a cell cannot be trained together; undefined if their sizes are equal. */
@@ -138,7 +142,7 @@ async function readAcquisition(
   const bands: AcquisitionPixels['bands'] = {};
   for (const [name, file] of wanted) {
     const raster = rasters.get(file.path)!;
-    const values = physical(raster.bands.get(file.band)!, raster.header.nodata, file);
+    const values = physical(raster.bands.get(file.band)!, raster.valid.get(file.band), file);
     bands[name] = coarsen(values, partsOf(raster.header, size), meanOfFinite);
     const brightness = meanOfFinite(bands[name]);
     if (Math.abs(brightness) > MAX_REFLECTANCE)
@@ -156,23 +160,27 @@ async function readAcquisition(
 /** Opens each file once and reads the missing bands. */
 async function readOnce(wanted: Pick<BandSource, 'path' | 'band'>[], rasters: ReadRasters): Promise<void> {
   for (const path of new Set(wanted.map((file) => file.path))) {
-    const known: ReadRaster['bands'] = rasters.get(path)?.bands ?? new Map();
+    const raster = rasters.get(path);
     const numbers = new Set(wanted.filter((file) => file.path === path).map(({ band }) => band));
-    const missing = [...numbers].filter((band) => !known.has(band));
+    const missing = [...numbers].filter((band) => !raster?.bands.has(band));
     if (missing.length === 0) continue;
-    const { header, bands } = await readRaster(path, missing);
-    for (const [i, band] of missing.entries()) known.set(band, bands[i]);
-    rasters.set(path, { header, bands: known });
+    const { header, bands, valid } = await readRaster(path, missing);
+    const all: ReadRaster = raster ?? { header, bands: new Map(), valid: new Map() };
+    for (const [i, band] of missing.entries()) {
+      all.bands.set(band, bands[i]);
+      all.valid.set(band, valid[i]);
+    }
+    rasters.set(path, all);
   }
 }
 
 function physical(
   stored: PixelArray,
-  nodata: number | undefined,
+  valid: BandValidity | undefined,
   { scale, offset }: BandSource,
 ): Float32Array {
   const values = new Float32Array(stored.length);
-  for (let i = 0; i < stored.length; i++) values[i] = stored[i] === nodata ? NaN : stored[i] * scale + offset;
+  for (let i = 0; i < stored.length; i++) values[i] = valid?.[i] === 0 ? NaN : stored[i] * scale + offset;
   return values;
 }
 

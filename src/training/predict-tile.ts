@@ -1,12 +1,13 @@
 /** Makes one tile with the predictions of a model for another tile, or with its clouds filled by a model. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { conversion, type MadeTile, type NewTile, validityStatistics } from '../derive/index.js';
+import { conversion, type MadeTile, type NewTile } from '../derive/index.js';
 import type { Tf } from '../engines/index.js';
 import type { PixelGrid } from '../grid/index.js';
-import { type CellGroup, encodeMaskFile, encodeTile } from '../ingest/index.js';
+import { type CellGroup, encodeMaskFile, encodeTile, tileValidity } from '../ingest/index.js';
 import {
   allocatePixels,
+  type BandValidity,
   type DataType,
   declaredNodata,
   Mask,
@@ -89,7 +90,7 @@ export async function predictTile(
   });
   const { dataType, scale, nodata } = OUTPUT_ENCODING;
   const bands = [{ name: spec.name, scale, offset: 0 }];
-  return encodePredictedTile(task, pixels, { dataType, nodata, bands, stored }, codes, valid);
+  return encodePredictedTile(task, pixels, { dataType, nodata, bands, stored, valid: [valid] }, codes);
 }
 
 function predictAlone(
@@ -161,15 +162,15 @@ export async function predictBlended(
 interface PredictedBands extends Pick<CellGroup, 'dataType' | 'bands'> {
   nodata: number | undefined;
   stored: PixelArray[];
+  valid: BandValidity[];
 }
 
-/** Encodes the pixels and the mask of a tile that a model made. `codes`: the mask of the tile. `valid`: 1 for pixels with data. */
+/** Encodes the pixels and the mask of a tile that a model made. `codes`: the mask of the tile. */
 function encodePredictedTile(
   { tile, groups }: PredictTask,
   { width, height }: PixelGrid,
-  { dataType, nodata, bands, stored }: PredictedBands,
+  { dataType, nodata, bands, stored, valid }: PredictedBands,
   codes: Uint8Array,
-  valid: Uint8Array,
 ): MadeTile {
   const cell: CellGroup = {
     ...tile,
@@ -183,10 +184,10 @@ function encodePredictedTile(
     colours: undefined,
     bands,
   };
-  const figures = validityStatistics(stored, nodata, valid);
-  const { file } = encodeTile(cell, { bands: stored, ...figures, valid, mask: null });
+  const { file, validity } = encodeTile(cell, { bands: stored, valid, mask: null });
   const { file: mask, cloudCover, footprint } = encodeMaskFile(cell, codes);
-  return { files: [file, mask], coverage: figures.coverage, cloudCover, footprint, used: [0] };
+  const { coverage } = tileValidity([validity], cell);
+  return { files: [file, mask], coverage, cloudCover, footprint, used: [0] };
 }
 
 /** Encoding of the pixels of a tile. */
@@ -225,13 +226,17 @@ async function cloudFreeTile(
     for (let at = 0; at < filled.length; at++) if (filled[at]) pixels[at] = store(planes[b][at]);
   }
   const codes = date.mask.map((code, at) => (filled[at] ? Mask.filled : code));
-  const valid = codes.map((code) => (code === Mask.nodata ? 0 : 1));
   const names = spec.inputs.map((name, b) => {
     const { scale, offset } = task.areCounts ? { scale: 1, offset: 0 } : bands[b];
     return { name, commonName: name, scale, offset };
   });
   const stored = bands.map(({ pixels }) => pixels);
-  return encodePredictedTile(task, date, { dataType, nodata, bands: names, stored }, codes, valid);
+  const valid = spec.inputs.map((name) =>
+    date.bands[name]!.every(Number.isFinite)
+      ? null
+      : Uint8Array.from(filled, (is, at) => Number(is || Number.isFinite(date.bands[name]![at]))),
+  );
+  return encodePredictedTile(task, date, { dataType, nodata, bands: names, stored, valid }, codes);
 }
 
 async function datesOf(

@@ -15,18 +15,19 @@ import {
   positionsOf,
   resizeNearest,
   startComposite,
+  type TargetBand,
   windowOf,
 } from '../../src/derive/gaps.js';
 import { cellSizes, tileBytes } from '../../src/derive/split.js';
 import { cellSizeMetres, type GridName, gridByName } from '../../src/grid/index.js';
-import { allocatePixels, type DataType, Mask } from '../../src/raster/index.js';
+import { allocatePixels, bandValidity, type DataType, Mask } from '../../src/raster/index.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 
 const runs = { seed: 42, numRuns: 300 };
 const CODES: number[] = [Mask.nodata, Mask.clear, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed];
-const HOLES: number[] = [Mask.nodata, Mask.cloud, Mask.shadow];
+const HOLES: number[] = [Mask.nodata, Mask.cloud, Mask.shadow, Mask.notAssessed];
 
 const size = fc.record({ width: fc.integer({ min: 1, max: 9 }), height: fc.integer({ min: 1, max: 9 }) });
 
@@ -160,7 +161,7 @@ test('a conversion stores the valid value nearest to the physical value', () => 
   }
 });
 
-test('pixels are copied where an input is needed and valid', () => {
+test('pixels are copied where an input is needed, and are gaps where it has no data', () => {
   const image = size.chain(({ width, height }) =>
     fc.record({
       width: fc.constant(width),
@@ -172,7 +173,7 @@ test('pixels are copied where an input is needed and valid', () => {
     }),
   );
   fc.assert(
-    fc.property(image, fc.boolean(), ({ width, provenance, values }, converts) => {
+    fc.property(image, fc.boolean(), fc.boolean(), ({ width, provenance, values }, converts, hadGaps) => {
       const [, positions] = positionsOf(Uint8Array.from(provenance));
       if (positions!.length === 0) return;
       const window = windowOf(positions!, width);
@@ -180,14 +181,26 @@ test('pixels are copied where an input is needed and valid', () => {
         const row = window.row + Math.floor(i / window.width);
         return values[row * width + window.column + (i % window.width)]!;
       });
-      const out = new Float64Array(values.length).fill(-1);
+      const target: TargetBand = {
+        pixels: new Float64Array(values.length).fill(-1),
+        valid: hadGaps ? Uint8Array.from(values, (_, i) => i % 2) : null,
+        fillValue: -5,
+      };
+      const before = target.valid?.slice();
       const convert = converts ? (value: number) => 10 * value : null;
-      copyPixels(out, { positions: positions!, width }, { pixels, window, hole: -9 }, convert);
+      const valid = bandValidity(pixels, -9);
+      copyPixels(target, { positions: positions!, width }, { pixels, window, valid }, convert);
+      const isHole = (value: number) => Number.isNaN(value) || value === -9;
       const expected = values.map((value, i) => {
-        if (provenance[i] === 0 || Number.isNaN(value) || value === -9) return -1;
+        if (provenance[i] === 0) return -1;
+        if (isHole(value)) return -5;
         return converts ? 10 * value : value;
       });
-      assert.deepEqual([...out], expected);
+      assert.deepEqual([...target.pixels], expected);
+      const holds = values.map((value, i) =>
+        provenance[i] === 0 ? (before?.[i] ?? 1) : Number(!isHole(value)),
+      );
+      assert.deepEqual([...(target.valid ?? holds.map(() => 1))], holds);
     }),
     runs,
   );

@@ -67,10 +67,9 @@ export async function storeScene(
       const entire = bands[0].map((_, i) =>
         bands.some((band) => band[i] === cell.nodata) ? 0 : 1,
       ) as Uint8Array;
-      const coverage = percent(entire, 0);
-      if (cell.role === 'data') coverages.push(coverage);
-      const validPercent = bands.map((band) => percent(band, cell.nodata));
-      return encodeTile(cell, { bands, validPercent, coverage, valid: entire, mask: null }).file;
+      if (cell.role === 'data') coverages.push(percent(entire, 0));
+      const valid = bands.map((band) => Uint8Array.from(band, (value) => Number(value !== cell.nodata)));
+      return encodeTile(cell, { bands, valid, mask: null }).file;
     });
     const made = encodeMaskFile(cellOf(grid, geocode, groups[0]), mask);
     for (const { record, bytes } of [...files, made.file])

@@ -20,7 +20,7 @@ test('both pixels of a pair are valid and lie in one row of one block', async (t
   const transform = { originX: 13, originY: 52.5, pixelWidth: 0.0003, pixelHeight: 0.0003 };
   const image = { width, height, dataType: 'int16', nodata, epsg: 4326, transform } as const;
   const path = join(folder, 'cube.tif');
-  await writeFile(path, encodeCube({ ...image, hasMask: false, isCompressed: false }, bands));
+  await writeFile(path, encodeCube({ ...image, isCompressed: false }, bands));
   const each = Array.from({ length: count }, (_, band) => band);
   const [ones, zeros] = [each.map(() => 1), each.map(() => 0)];
   const file: SpectrumFile = {

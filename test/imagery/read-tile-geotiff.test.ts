@@ -77,14 +77,14 @@ test('the mask of a file is read with its overviews', async (t) => {
   const mask = Uint8Array.from({ length: width * height }, (_, i) => (i % 7 === 3 || i % 700 > 600 ? 0 : 1));
   const transform = { originX: 15, originY: 48, pixelWidth: 0.001, pixelHeight: 0.001 };
   const image = { width, height, dataType: 'uint8' as const, bands: [mask, mask], epsg: 4326, transform };
-  await writeFile(path, encodeCog({ ...image, mask, overviews: 'nearest' }));
+  await writeFile(path, encodeCog({ ...image, masks: [mask], overviews: 'nearest' }));
   withOpenTile(path, (file, cog) => {
     assert.deepEqual([cog.levels.length, cog.masks.length, cog.bands], [2, 2, 2]);
     for (const [level, { blockHeight, perBand }] of cog.levels.entries())
       for (let block = 0; block < perBand; block++)
         for (const rows of [blockHeight, 100])
           assert.deepEqual(
-            readMaskBlock(file, cog, { level, block }, rows),
+            readMaskBlock(file, cog, { level, band: 1, block }, rows),
             // Blocks differ beyond the image, where the band keeps its earlier content.
             insideOf(readBlock(file, cog, { level, band: 1, block }, rows), cog.levels[level], block, rows),
           );

@@ -90,21 +90,22 @@ test('the memory for cutting a cube does not affect the result', async (t) => {
         path,
         bytes,
         offset: 64,
-        mask: [],
+        mask: { quality: [], others: [] },
         bands: group!.bands.map(({ header, index }) => ({ header, index })),
         buffer: new SharedArrayBuffer(64 + bytes),
       });
 
       const source = await wholeSource(header, group!.nodata);
-      const task: WarpTask = { kind: 'cut', cell, sources: [source], source: 0, mask: [] };
+      const mask = { quality: [], others: [] };
+      const task: WarpTask = { kind: 'cut', cell, sources: [source], source: 0, mask };
       const pixels = warpGroup(task);
       if (!pixels) {
         assert.equal(found, null);
         await assert.rejects(readFile(path), { code: 'ENOENT' });
         return;
       }
-      const { file, coverage, mask } = encodeTile(cell, pixels);
-      assert.deepEqual(found, { record: file.record, coverage, mask });
+      const { file, ...made } = encodeTile(cell, pixels);
+      assert.deepEqual(found, { record: file.record, validity: made.validity, mask: made.mask });
       assert.ok(Buffer.from(file.bytes).equals(await readFile(path)));
     }),
     { seed: 27, numRuns: 40 },

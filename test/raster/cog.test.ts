@@ -148,7 +148,7 @@ test(
     const path = join(folder, 'masked.tif');
     const bands = [1, 2, 3].map((band) => mask.map((inside) => inside * 60 * band));
     const transform = { originX: 500_000, originY: 5_000_000, pixelWidth: 10, pixelHeight: 10 };
-    writeFileSync(path, encodeCog({ ...image('uint8', width, height), bands, mask, transform }));
+    writeFileSync(path, encodeCog({ ...image('uint8', width, height), bands, masks: [mask], transform }));
     const info = JSON.parse(gdal('gdalinfo', '-json', path));
     for (const band of info.bands) {
       assert.deepEqual(band.mask.flags, ['PER_DATASET']);

@@ -37,7 +37,7 @@ const cubes = fc.record({
   count: fc.integer({ min: 1, max: 5 }),
   dataType: fc.constantFrom('uint8', 'int16', 'uint16', 'int32', 'float32', 'float64'),
   nodata: fc.option(fc.constantFrom(0, 7, 255), { nil: undefined }),
-  hasMask: fc.boolean(),
+  masks: fc.constantFrom('none', 'of all bands', 'of each band'),
   isCompressed: fc.boolean(),
   seed: fc.nat(),
 });
@@ -48,7 +48,7 @@ test('every reader returns the pixels of a cube, whichever way it is written', a
   await fc.assert(
     fc.asyncProperty(
       cubes,
-      async ({ width, height, count, dataType, nodata, hasMask, isCompressed, seed }) => {
+      async ({ width, height, count, dataType, nodata, masks: kind, isCompressed, seed }) => {
         const next = random(seed);
         const empty = nodata ?? (dataType.startsWith('float') ? NaN : 0);
         // Empty corners, so that blocks are left out.
@@ -58,23 +58,30 @@ test('every reader returns the pixels of a cube, whichever way it is written', a
             i % width > right || i / width > bottom ? empty : value,
           ),
         );
-        const mask = hasMask ? Uint8Array.from(bands[0]!, () => (next() < 0.8 ? 1 : 0)) : undefined;
-        const image = { width, height, dataType, ...PLACE, nodata, hasMask, isCompressed };
-        const bytes = encodeCube(image, bands, mask);
+        const masked = kind === 'none' ? [] : kind === 'of all bands' ? bands.slice(0, 1) : bands;
+        const masks = masked.map((band) => Uint8Array.from(band, () => (next() < 0.8 ? 1 : 0)));
+        const image = { width, height, dataType, ...PLACE, nodata, isCompressed };
+        const bytes = encodeCube(image, bands, masks);
         const path = join(folder, 'cube.tif');
         writeFileSync(path, bytes);
 
         const streamed = join(folder, `streamed-${seed}-${sparse++}.tif`);
-        const file = new CubeFile(streamed, { ...image, bands: count });
+        const file = new CubeFile(streamed, { ...image, bands: count, masks: masks.length });
         for (let row = 0; row < height; row += CUBE_BLOCK_SIDE)
           file.addRows(bands.map((band) => band.subarray(row * width, (row + CUBE_BLOCK_SIDE) * width)));
-        const record = file.finish(mask);
+        const record = file.finish(masks);
         file.close();
         assert.ok(bytes.equals(readFileSync(streamed)));
         assert.deepEqual(record, { bytes: bytes.length, crc32: crc32(bytes) });
 
         const found = await readRaster(path);
-        for (const [i, band] of bands.entries()) assertSamePixels(found.bands[i]!, band);
+        for (const [i, band] of bands.entries()) {
+          assertSamePixels(found.bands[i]!, band);
+          const mask = masks[masks.length === 1 ? 0 : i];
+          const isHole = (value: number) => Number.isNaN(value) || (!mask && value === nodata);
+          const valid = Array.from(band, (value, at) => Number(!isHole(value) && mask?.[at] !== 0));
+          assert.deepEqual(Array.from(found.valid[i] ?? valid.map(() => 1)), valid);
+        }
 
         const stored = openSync(path, 'r');
         try {
@@ -95,8 +102,9 @@ test('every reader returns the pixels of a cube, whichever way it is written', a
               for (let y = Math.min(first, rows - 1); y < rows; y++)
                 for (let x = 0; x < level!.blockWidth && left + x < width; x++)
                   assert.equal(got[y * level!.blockWidth + x], band[(top + y) * width + left + x]);
-              if (!mask || b > 0) continue;
-              const bits = readMaskBlock(stored, cog, { level: 0, block }, rows);
+              const mask = masks[masks.length === 1 ? 0 : b];
+              if (!mask) continue;
+              const bits = readMaskBlock(stored, cog, { level: 0, band: b, block }, rows);
               for (let y = 0; y < rows; y++)
                 for (let x = 0; x < level!.blockWidth && left + x < width; x++)
                   assert.equal(bits[y * level!.blockWidth + x], mask[(top + y) * width + left + x]);
@@ -122,7 +130,7 @@ for (const isCompressed of [false, true])
       );
       const bandTags = bands.map((_, i) => ({ description: `b${i}`, wavelength: 500 + i, fwhm: 6.5 }));
       const image = { width, height, dataType: 'int16' as const, ...PLACE, nodata: -999, bandTags };
-      writeFileSync(path, encodeCube({ ...image, hasMask: false, isCompressed }, bands));
+      writeFileSync(path, encodeCube({ ...image, isCompressed }, bands));
       for (const [i, band] of gdalPixels(path, 'int16').entries()) assertSamePixels(band, bands[i]!);
       const info = JSON.parse(gdal('gdalinfo', '-json', path));
       assert.equal(info.bands[2].metadata[''].wavelength, '502');
@@ -134,7 +142,7 @@ for (const isCompressed of [false, true])
 test('a spectrum is contiguous in the file', () => {
   const [width, height, count] = [130, 70, 6];
   const bands = Array.from({ length: count }, (_, i) => pixels('int16', width, height, i + 1));
-  const image = { width, height, dataType: 'int16' as const, ...PLACE, hasMask: false, isCompressed: false };
+  const image = { width, height, dataType: 'int16' as const, ...PLACE, isCompressed: false };
   const bytes = encodeCube(image, bands);
   const block = CUBE_BLOCK_SIDE * CUBE_BLOCK_SIDE * 2;
   // Six places, six bands: the blocks fill the end of the file, place by place.

@@ -76,9 +76,11 @@ for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
             for (const band of bands)
               for (const [i, value] of band.entries()) if (Number.isNaN(value)) band[i] = 1;
           const next = random(seed);
-          const mask = masked ? Uint8Array.from(bands[0]!, () => (next() < 0.7 ? 0 : 255)) : undefined;
+          const ofEach = next() < 0.5;
+          const draw = (band: PixelArray) => Uint8Array.from(band, () => (next() < 0.7 ? 0 : 255));
+          const masks = masked ? bands.slice(0, ofEach ? 2 : 1).map(draw) : undefined;
           const levels = buildOverviews(
-            { width, height, bands, mask },
+            { width, height, bands, masks },
             dataType,
             masked ? undefined : nodata,
             resampling,
@@ -96,13 +98,17 @@ for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
             for (let i = 0; i < level.width * level.height; i++) {
               const own = quarter(before.width, before.height, i % level.width, Math.floor(i / level.width));
               const pixels = resampling === 'nearest' ? own.slice(0, 1) : own;
-              const holds = pixels.some((pixel) => before.mask?.[pixel] !== 0);
-              if (masked) assert.equal(level.mask![i] !== 0, holds);
-              if (masked) assert.equal(level.mask!.length, level.width * level.height);
               for (const [b, band] of level.bands.entries()) {
+                const mask = before.masks?.[ofEach ? b : 0];
+                const made = level.masks?.[ofEach ? b : 0];
+                assert.equal(
+                  made ? made[i] !== 0 : true,
+                  pixels.some((pixel) => mask?.[pixel] !== 0),
+                );
+                if (made) assert.equal(made.length, level.width * level.height);
                 assert.equal(band.length, level.width * level.height);
                 const values = pixels
-                  .filter((pixel) => resampling === 'nearest' || before.mask?.[pixel] !== 0)
+                  .filter((pixel) => resampling === 'nearest' || mask?.[pixel] !== 0)
                   .map((pixel) => before.bands[b]![pixel]!);
                 if (resampling === 'nearest') {
                   assert.ok(Object.is(band[i], values[0]));
@@ -120,7 +126,7 @@ for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
               }
             }
           }
-          if (!masked) assert.ok(levels.every((level) => level.mask === undefined));
+          if (!masked) assert.ok(levels.every((level) => level.masks === undefined));
         },
       ),
       runs,

@@ -16,7 +16,7 @@ test('the first quality band with information decides', () => {
   const table = new Uint8Array(65536).fill(Mask.clear);
   table[8] = Mask.cloud;
   table[9] = Mask.notAssessed;
-  const mask = initialMask(Uint8Array.of(1, 1, 1, 0, 1));
+  const mask = initialMask(Uint8Array.of(1, 1, 1, 0, 1), 5);
   assert.deepEqual([...mask], [255, 255, 255, Mask.nodata, 255]);
   applyQualityLookup(Uint16Array.of(0, 8, 9, 8, 8), Uint8Array.of(1, 1, 1, 1, 0), table, mask);
   assert.deepEqual([...mask], [Mask.clear, Mask.cloud, 255, Mask.nodata, 255]);
@@ -70,7 +70,7 @@ test('masks and histograms agree with a plain implementation', () => {
           at.set(values);
           return at;
         };
-        const mask = initialMask(bytes(pixels.map(({ valid }) => valid)));
+        const mask = initialMask(bytes(pixels.map(({ valid }) => valid)), pixels.length);
         assert.deepEqual(
           [...mask],
           pixels.map(({ valid }) => valid * 255),

@@ -1,7 +1,7 @@
 /** Chooses how cloud is detected in a scene, and detects it in one cell from its staged files. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Mask, nodataAsType, type PixelArray, readRaster } from '../../raster/index.js';
+import { Mask, type PixelArray, readRaster } from '../../raster/index.js';
 import { cloudModelUnreadable } from '../errors.js';
 import { referenceGroup, type Scene, type SourceBand } from '../scene.js';
 import { type BandPixels, sampleNearest } from './filters.js';
@@ -36,15 +36,11 @@ export async function detectCloud({ cell, folder, test, bands }: CloudRequest): 
 }
 
 /** Physical values; NaN for pixels without data. */
-async function readBand(
-  folder: string,
-  { group, band, scale, offset, nodata }: DetectorBand,
-): Promise<BandPixels> {
-  const { header, bands } = await readRaster(join(folder, `${group}.tif`), [band]);
+async function readBand(folder: string, { group, band, scale, offset }: DetectorBand): Promise<BandPixels> {
+  const { header, bands, valid } = await readRaster(join(folder, `${group}.tif`), [band]);
   const stored = bands[0] as PixelArray;
-  const hole = nodataAsType(header.dataType, nodata ?? undefined);
   const pixels = new Float32Array(stored.length);
-  for (let i = 0; i < stored.length; i++) pixels[i] = stored[i] === hole ? NaN : stored[i] * scale + offset;
+  for (let i = 0; i < stored.length; i++) pixels[i] = valid[0]?.[i] === 0 ? NaN : stored[i] * scale + offset;
   return { pixels, width: header.width, height: header.height };
 }
 
@@ -72,7 +68,6 @@ interface DetectorBand {
   band: number;
   scale: number;
   offset: number;
-  nodata: number | null;
 }
 
 /** A detector, and the bands that it reads by the names that it uses. */
@@ -140,10 +135,10 @@ function findBands(
   const found: Record<string, DetectorBand> = {};
   const candidates = scene.groups
     .filter((group) => group.role === 'data')
-    .flatMap(({ name: group, nodata, bands }) =>
+    .flatMap(({ name: group, bands }) =>
       bands.map((band, index) => {
         const { scale, offset } = band;
-        return { name: nameOf(band), band: { group, band: index, scale, offset, nodata } };
+        return { name: nameOf(band), band: { group, band: index, scale, offset } };
       }),
     );
   for (const [as, names] of Object.entries(wanted)) {

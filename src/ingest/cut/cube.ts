@@ -9,8 +9,7 @@ import {
   type ControlGrid,
   CUBE_BLOCK_SIDE,
   CubeFile,
-  coveragePercent,
-  maskHistogram,
+  initialMask,
   type PixelArray,
   type RasterHeader,
   readRowsOfRasters,
@@ -24,8 +23,9 @@ import {
   warpMasked,
 } from '../../raster/index.js';
 import type { GeoBox } from '../georeferencing.js';
-import { cubeImage, encodeMaskFile, groupRecord } from './encode.js';
+import { cubeImage, cubeMasks, encodeMaskFile, groupRecord } from './encode.js';
 import { type CellGroup, type CubeResult, type CubeTask, type SourceRows, validityBands } from './tasks.js';
+import { packValidity, tileValidity } from './validity.js';
 import { computeMaskCodes, controlGridOf } from './warp.js';
 
 /**
@@ -80,7 +80,7 @@ export function cubeMemoryBounds(cell: CubeCell, source: GeoBox): { least: numbe
   return { least: outBytes(cell) + largest(each), most: outBytes(cell) + largest(whole) };
 }
 
-/** Null if no band holds a valid pixel in the cell; there is then no file. Throws system errors. */
+/** Null, and no file, if the group holds no data in the cell; with a mask, if the tile holds none. Throws system errors. */
 export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
   const { cell, bands, path } = task;
   const { header } = bands[0]!;
@@ -88,7 +88,7 @@ export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
   const file = new CubeFile(path, image);
   try {
     const control = controlGridOf(cell, header);
-    const validity = new ValidityCounter(cell);
+    const validity = new ValidityCounter(cell, image.masks > 0 ? validityBands(task).ofBands : null);
     const out = bandsIn(task, 0, cell.width * CUBE_BLOCK_SIDE);
     const room = task.bytes - outBytes(cell);
     for (const strip of planStrips(cell, control, header, room)) {
@@ -99,35 +99,46 @@ export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
         file.addRows(out);
       }
     }
-    if (validity.counts.every((count) => count === 0)) {
+    const own = packValidity(cell, validity.some(), validity.every());
+    const tile = tileValidity([own, ...(task.mask?.others ?? [])], cell);
+    if (tile.some?.includes(1) === false) {
       rmSync(path);
       return null;
     }
-    const valid = validity.pixels();
-    const percents = validity.counts.map((count) => (100 * count) / (cell.width * cell.height));
-    const record = groupRecord(cell, percents, file.finish(image.hasMask ? valid : undefined));
-    const mask = task.mask && encodeMaskFile(cell, await codesOf(task, valid));
-    return { record, coverage: coveragePercent(maskHistogram(valid)), mask };
+    const size = cell.width * cell.height;
+    const percents = validity.counts.map((count) => (100 * count) / size);
+    const masks = image.masks > 0 ? cubeMasks(cell, validity.masks()) : [];
+    const record = groupRecord(cell, percents, file.finish(masks));
+    if (!task.mask) return { record, validity: own, mask: null };
+    const codes = await codesOf(task, task.mask.quality, initialMask(tile.some, size));
+    return { record, validity: own, mask: { ...encodeMaskFile(cell, codes), coverage: tile.coverage } };
   } finally {
     file.close();
   }
 }
 
 /**
- * Determines which pixels of a cube hold data: those with data in every good band. Bands of the bad-band list do not count,
- * and neither do bands that are empty in the cell, such as the water vapour bands of most products, which would leave no
- * pixel. Invariant: `held[i]` is the number of good bands with data at pixel i, and `counts[b]` the number of pixels with data
- * in band b.
+ * Determines which pixels of a cube hold data, in some band and in every one that counts (`GroupValidity`). Invariants: `good[i]` is the
+ * number of good bands with data at pixel i, `bad[i]` that of bad ones, and `counts[b]` the number of pixels with data in band b.
  */
 class ValidityCounter {
   readonly counts: number[];
-  private readonly held: Uint16Array;
+  private readonly good: Uint16Array;
+  private readonly bad: Uint16Array;
   private readonly isGood: boolean[];
+  /** Of a cube without a nodata value: the pixels with data by the validity band that marks them. */
+  private readonly marked = new Map<number | null, Uint8Array>();
 
-  constructor({ width, height, bands }: CubeCell) {
-    this.held = new Uint16Array(width * height);
+  /** `validityOf`: the validity band of each band, for a cube without a nodata value. */
+  constructor(
+    { width, height, bands }: CubeCell,
+    private readonly validityOf: (number | null)[] | null,
+  ) {
+    this.good = new Uint16Array(width * height);
+    this.bad = new Uint16Array(width * height);
     this.counts = bands.map(() => 0);
     this.isGood = bands.map(({ good }) => good !== false);
+    for (const number of validityOf ?? []) this.marked.set(number, new Uint8Array(width * height));
   }
 
   /**
@@ -136,14 +147,24 @@ class ValidityCounter {
    */
   add(band: number, valid: Uint8Array, count: number, from: number): void {
     this.counts[band] += count;
-    if (!this.isGood[band] || count === 0) return;
-    const { held } = this;
-    for (let i = 0; i < valid.length; i++) held[from + i] += valid[i]!;
+    if (this.validityOf) this.marked.get(this.validityOf[band]!)!.set(valid, from);
+    if (count === 0) return;
+    const bands = this.isGood[band] ? this.good : this.bad;
+    for (let i = 0; i < valid.length; i++) bands[from + i] += valid[i]!;
   }
 
-  pixels(): Uint8Array {
+  some(): Uint8Array {
+    return Uint8Array.from(this.good, (count, i) => Number(count > 0 || this.bad[i]! > 0));
+  }
+
+  every(): Uint8Array {
     const good = this.counts.filter((count, band) => count > 0 && this.isGood[band]).length;
-    return Uint8Array.from(this.held, (count) => Number(good > 0 && count === good));
+    return Uint8Array.from(this.good, (count) => Number(good > 0 && count === good));
+  }
+
+  /** The pixels with data of each band of a cube without a nodata value. */
+  masks(): Uint8Array[] {
+    return this.validityOf!.map((number) => this.marked.get(number)!);
   }
 }
 
@@ -216,10 +237,14 @@ const outBytes = (cell: CubeCell) => cell.bands.length * alignedBytes(cell, cell
 const sourceBytes = (cell: CubeCell, { width, height }: Window) =>
   cell.bands.length * alignedBytes(cell, width * height);
 
-/** Mask codes of the cell, by the quality bands. */
-async function codesOf({ cell, mask }: CubeTask, valid: Uint8Array): Promise<Uint8Array> {
+/** Mask codes of the cell, by the quality bands. `initial`: see `initialMask`. */
+async function codesOf(
+  { cell }: CubeTask,
+  quality: NonNullable<CubeTask['mask']>['quality'],
+  initial: Uint8Array,
+): Promise<Uint8Array> {
   const sources: SourceRows[] = [];
-  for (const { header, index, nodata } of mask!) {
+  for (const { header, index, nodata } of quality) {
     const { dataType, crs, transform, width, height } = header;
     const { window } = planStrips({ ...cell, bands: [] }, controlGridOf(cell, header), header, Infinity)[0]!;
     const rowStart = window.row;
@@ -230,8 +255,8 @@ async function codesOf({ cell, mask }: CubeTask, valid: Uint8Array): Promise<Uin
     const place = { crs, transform, width, height, rowStart, rowEnd };
     sources.push({ dataType, nodata, ...place, buffer, offsets: [0], validity: [null] });
   }
-  const tables = mask!.map(({ codes }, source) => ({ source, band: 0, codes }));
-  return computeMaskCodes(sources, tables, (source) => controlGridOf(cell, source), valid);
+  const tables = quality.map(({ codes }, source) => ({ source, band: 0, codes }));
+  return computeMaskCodes(sources, tables, (source) => controlGridOf(cell, source), initial);
 }
 
 /** Combines rows of blocks while their source pixels fit into `room` bytes; at least one row. */

@@ -1,8 +1,9 @@
 /** Encodes the files of one cell, and describes them for the store. */
 import { crc32 } from 'node:zlib';
-import { gridByName } from '../../grid/index.js';
+import { gridByName, type PixelGrid } from '../../grid/index.js';
 import {
   allocatePixels,
+  type BandValidity,
   type CubeImage,
   cloudCoverPercent,
   convexHull,
@@ -15,52 +16,76 @@ import {
   isHyperspectral,
   Mask,
   maskHistogram,
+  type PixelArray,
   spectralTags,
 } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
 import { countNegative } from './negative-reflectances.js';
 import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './tasks.js';
+import { emptyValidity, groupValidity, validPercents } from './validity.js';
 import type { WarpedGroup } from './warp.js';
 
-/** Encodes the group and, if there is one, the mask. */
-export function encodeTile(cell: CellGroup, pixels: WarpedGroup): CutResult {
+/** Encodes the group and, if there is one, the mask of the tile. */
+export function encodeTile(cell: CellGroup, { bands, mask, ...pixels }: WarpedGroup): CutResult {
+  const valid = pixels.valid.map((band) => (band?.includes(0) ? band : null));
   return {
-    file: encodeGroup(cell, pixels),
-    coverage: pixels.coverage,
-    mask: pixels.mask && encodeMaskFile(cell, pixels.mask),
-    negative: countNegative(cell.bands, pixels.bands, pixels.mask),
+    file: encodeGroup(cell, bands, valid),
+    validity: groupValidity(cell, valid, cell.bands),
+    mask: mask && { ...encodeMaskFile(cell, mask.codes), coverage: mask.coverage },
+    negative: countNegative(cell.bands, bands, valid, mask?.codes),
   };
 }
 
-/** Encodes a group without data, and its mask. */
-export function encodeEmptyTile(cell: CellGroup, withMask: boolean): CutResult {
+/** Encodes a group without data. */
+export function encodeEmptyTile(cell: CellGroup): CutResult {
   const size = cell.width * cell.height;
   const empty = allocatePixels(cell.dataType, size).fill(
     fillValueFor(cell.dataType, cell.nodata ?? undefined),
   );
+  const none = new Uint8Array(size);
   const bands = cell.bands.map(() => empty);
-  const validPercent = cell.bands.map(() => 0);
-  const valid = new Uint8Array(size);
-  return encodeTile(cell, { bands, validPercent, coverage: 0, valid, mask: withMask ? valid : null });
+  const file = encodeGroup(
+    cell,
+    bands,
+    bands.map(() => none),
+  );
+  return { file, validity: emptyValidity(cell), mask: null };
 }
 
-function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: WarpedGroup): CellFile {
-  if (isHyperspectral(cell.bands)) {
-    const image = cubeImage(cell);
-    const bytes = ownBytes(encodeCube(image, bands, image.hasMask ? valid : undefined));
-    return { bytes, record: groupRecord(cell, validPercent, checksums(bytes)) };
-  }
-  // Without a nodata value, only the mask can mark missing pixels.
-  const mask = hasNoNodataValue(cell) && coverage < 100 ? valid : undefined;
+function encodeGroup(cell: CellGroup, bands: PixelArray[], valid: BandValidity[]): CellFile {
+  const image = isHyperspectral(cell.bands) ? cubeImage(cell) : undefined;
   const overviews = cell.resampling === 'bilinear' ? 'mean' : 'nearest';
-  const bytes = ownBytes(encodeCog({ ...imageFacts(cell), bands, mask, overviews }));
-  return { bytes, record: groupRecord(cell, validPercent, checksums(bytes)) };
+  const encoded = image
+    ? encodeCube(image, bands, image.masks === 0 ? [] : cubeMasks(cell, valid))
+    : encodeCog({ ...imageFacts(cell), bands, masks: cogMasks(cell, valid), overviews });
+  const bytes = ownBytes(encoded);
+  return { bytes, record: groupRecord(cell, validPercents(valid), checksums(bytes)) };
 }
+
+/** The masks of a file without a nodata value, in which only masks can mark missing pixels; undefined if none is missing. */
+function cogMasks(cell: CellGroup, valid: BandValidity[]): Uint8Array[] | undefined {
+  if (!hasNoNodataValue(cell)) return undefined;
+  const [first, ...others] = valid;
+  if (others.every((band) => isSameValidity(band, first!))) return first ? [first] : undefined;
+  return valid.map((band) => band ?? allValid(cell));
+}
+
+const allValid = ({ width, height }: PixelGrid) => new Uint8Array(width * height).fill(1);
+
+const isSameValidity = (a: BandValidity, b: BandValidity) =>
+  a === b || (a !== null && b !== null && Buffer.compare(a, b) === 0);
 
 /** Returns the layout of a cube's file. */
 export function cubeImage(cell: CellGroup): CubeImage {
-  const hasMask = hasNoNodataValue(cell);
-  return { ...imageFacts(cell), bands: cell.bands.length, hasMask, isCompressed: cell.compressed ?? false };
+  const bands = cell.bands.length;
+  const masks = hasNoNodataValue(cell) ? (cell.maskOfEachBand ? bands : 1) : 0;
+  return { ...imageFacts(cell), bands, masks, isCompressed: cell.compressed ?? false };
+}
+
+/** The masks of a cube without a nodata value. `valid`: of each band. */
+export function cubeMasks(cell: CellGroup, valid: BandValidity[]): Uint8Array[] {
+  const masks = cell.maskOfEachBand ? valid : [valid[0]!];
+  return masks.map((mask) => mask ?? allValid(cell));
 }
 
 function hasNoNodataValue({ nodata, dataType }: CellGroup): boolean {

@@ -2,7 +2,7 @@
  * Counts clear pixels whose red reflectance is below zero. Archives describe the offset of some scenes of Sentinel-2 wrongly, and the
  * reflectances of land are then below zero by up to 0.1.
  */
-import { Mask, type PixelArray } from '../../raster/index.js';
+import { type BandValidity, Mask, type PixelArray } from '../../raster/index.js';
 
 export interface NegativeCount {
   /** Pixels that are clear, or that no mask assesses. */
@@ -19,7 +19,8 @@ const MIN_CLEAR_PIXELS = 10_000;
 export function countNegative(
   bands: readonly { commonName?: string; scale: number; offset: number }[],
   pixels: readonly PixelArray[],
-  mask: Uint8Array | null,
+  valid: readonly BandValidity[],
+  mask: Uint8Array | undefined,
 ): NegativeCount | undefined {
   const index = bands.findIndex(({ commonName }) => commonName === 'red');
   if (!mask || index === -1) return undefined;
@@ -27,9 +28,10 @@ export function countNegative(
   if (!(scale > 0 && offset < 0)) return undefined;
   const zero = -offset / scale;
   const red = pixels[index]!;
+  const holdsData = valid[index]!;
   const count = { clear: 0, negative: 0 };
   for (let i = 0; i < mask.length; i++) {
-    if (mask[i] !== Mask.clear && mask[i] !== Mask.notAssessed) continue;
+    if ((mask[i] !== Mask.clear && mask[i] !== Mask.notAssessed) || holdsData?.[i] === 0) continue;
     count.clear++;
     if (red[i]! < zero) count.negative++;
   }

@@ -29,18 +29,19 @@ import {
   type DetectCloudTask,
   decodeTasks,
   type EmptyTileTask,
-  type MaskResult,
   type SourceRows,
+  type TileMask,
   validityBands,
   type WarpTask,
 } from './tasks.js';
+import { emptyValidity, type GroupValidity } from './validity.js';
 
 /** State of a cell while its groups are cut. */
 interface CellState {
   geocode: string;
   /** Pixels of each group of the scene. */
   sizes: PixelGrid[];
-  /** For each group of the scene; null if the cell holds no data of it. */
+  /** For each group of the scene that is cut; null if the cell holds no data of it. */
   results: (WrittenResult | null)[];
   /** Folder of its staged files. */
   folder: string | undefined;
@@ -49,8 +50,8 @@ interface CellState {
 /** The result of a cut whose files are written. */
 interface WrittenResult {
   record: GroupRecord;
-  coverage: number;
-  mask: { record: GroupRecord; cloudCover: number | null; footprint: MaskResult['footprint'] } | null;
+  validity: GroupValidity;
+  mask: (Omit<TileMask, 'file'> & { record: GroupRecord }) | null;
 }
 
 /** Shared by all scenes that are being cut. */
@@ -111,9 +112,14 @@ export async function cutScene(
   const work: CutContext = {
     ...{ pool, memory, scene, grid, write, compress, signal, concurrency, negative, step },
   };
-  for (const pass of planCutPasses(scene, test === null)) await cutPass(work, pass, cells);
+  // The finest group is cut last: its mask marks the pixels with data of all groups.
+  const reference = scene.groups.indexOf(referenceGroup(scene));
+  const { others, mask } = planCutPasses(scene, test === null);
+  for (const pass of others) await cutPass(work, pass, cells);
   for (const [g, group] of scene.groups.entries())
-    if (isCubeGroup(group)) await cutCubes(work, g, cells, test === null);
+    if (isCubeGroup(group) && g !== reference) await cutCubes(work, g, cells, null);
+  if (mask) await cutPass(work, mask, cells);
+  else await cutCubes(work, reference, cells, qualityRasters(scene, test === null));
 
   const holdsData = ({ results }: CellState) =>
     scene.groups.some((group, g) => group.role === 'data' && results[g]);
@@ -153,7 +159,10 @@ async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellS
         });
         for (const { group, source, mask } of pass.cuts) {
           const own = cellGroup(work, group, cell);
-          const task: WarpTask = { kind: 'cut', cell: own, sources: read, source, mask };
+          const task: WarpTask = {
+            ...{ kind: 'cut', cell: own, sources: read, source },
+            mask: mask && { quality: mask, others: otherGroups(scene, cell, group) },
+          };
           const result = await pool.run(task, signal);
           cell.results[group] = result && (await writeFiles(work, cell, result));
           work.negative.clear += result?.negative?.clear ?? 0;
@@ -167,17 +176,26 @@ async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellS
   }
 }
 
-/** Cuts a cube out of all cells. Each cell is one task, which reads its source and writes its file. */
+/** The data groups of a cell except one. They are cut before it. */
+function otherGroups({ groups }: Scene, { results, sizes }: CellState, g: number): GroupValidity[] {
+  return groups.flatMap(({ role }, other) =>
+    role === 'data' && other !== g ? [results[other]?.validity ?? emptyValidity(sizes[other]!)] : [],
+  );
+}
+
+/**
+ * Cuts a cube out of all cells. Each cell is one task, which reads its source and writes its file. `quality`: null if the tasks make no
+ * mask.
+ */
 async function cutCubes(
   work: CutContext,
   g: number,
   cells: Map<string, CellState>,
-  withQuality: boolean,
+  quality: NonNullable<CubeTask['mask']>['quality'] | null,
 ): Promise<void> {
   const { pool, memory, scene, write, signal } = work;
   const { bands } = scene.groups[g]!;
   const [{ header }] = bands as [SourceBand];
-  const mask = scene.groups[g] === referenceGroup(scene) ? qualityRasters(scene, withQuality) : null;
   const share = Math.floor(memory.size / (pool.threads + 1));
   await mapConcurrent([...cells.values()], pool.threads + 1, async (cell) => {
     const group = cellGroup(work, g, cell);
@@ -189,6 +207,7 @@ async function cutCubes(
       const path = join(cell.folder, `${group.name}.tif`);
       const { buffer, offset } = allocation;
       const rasters = bands.map(({ header, index, detector }) => ({ header, index, detector }));
+      const mask = quality && { quality, others: otherGroups(scene, cell, g) };
       const task: CubeTask = { kind: 'cube', cell: group, bands: rasters, path, buffer, offset, bytes, mask };
       const result = await pool.run(task, signal).catch((error) => {
         throw asStorageError(error, path);
@@ -206,7 +225,7 @@ async function cutCubes(
 }
 
 /** The bands with quality codes of a scene. */
-function qualityRasters(scene: Scene, withQuality: boolean): NonNullable<CubeTask['mask']> {
+function qualityRasters(scene: Scene, withQuality: boolean): NonNullable<CubeTask['mask']>['quality'] {
   if (!withQuality) return [];
   return scene.quality.map(({ group, band, codes }) => {
     const { bands, nodata } = requireGroup(scene, group);
@@ -288,18 +307,18 @@ function cellGroup(
       ...(scene.platform && { PLATFORM: scene.platform }),
     },
     ...(compress && { compressed: true }),
+    ...(new Set(validityBands(scene.groups[g]).ofBands).size > 1 && { maskOfEachBand: true }),
   };
 }
 
 /** Writes empty groups: a tile has all groups of its scene, even those without data in the cell. */
 async function writeEmptyGroups(work: CutContext, cells: CellState[]): Promise<void> {
   const { pool, scene, signal, concurrency } = work;
-  const finest = scene.groups.indexOf(referenceGroup(scene));
   const blanks = cells.flatMap((cell) =>
     scene.groups.flatMap((_, g) => (cell.results[g] ? [] : [{ cell, g }])),
   );
   await mapConcurrent(blanks, concurrency, async ({ cell, g }) => {
-    const blank: EmptyTileTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
+    const blank: EmptyTileTask = { kind: 'blank', cell: cellGroup(work, g, cell) };
     const result = await pool.run(blank, signal);
     cell.results[g] = await writeFiles(work, cell, result);
   });
@@ -320,7 +339,7 @@ async function detectCloudInCells(
     const task: DetectCloudTask = { kind: 'assess', cell: own, folder, test, bands };
     const { file, cloudCover, footprint } = await pool.run(task, signal);
     await writeStaged(work.write, folder, file);
-    written.mask = { record: file.record, cloudCover, footprint };
+    written.mask = { record: file.record, cloudCover, footprint, coverage: written.mask!.coverage };
     work.step();
   });
 }
@@ -329,26 +348,24 @@ async function detectCloudInCells(
 async function writeFiles(
   work: CutContext,
   cell: CellState,
-  { file, coverage, mask }: CutResult,
+  { file, validity, mask }: CutResult,
 ): Promise<WrittenResult> {
   const { write } = work;
   cell.folder ??= await write.stagingFolder(cell.geocode);
   await writeStaged(write, cell.folder, file);
-  return writeMask(work, cell.folder, { record: file.record, coverage, mask });
+  return writeMask(work, cell.folder, { record: file.record, validity, mask });
 }
 
 /** Writes the mask of a group whose own file is written. */
 async function writeMask(
   { write }: CutContext,
   folder: string,
-  { record, coverage, mask }: CubeResult,
+  { record, validity, mask }: CubeResult,
 ): Promise<WrittenResult> {
   if (mask) await writeStaged(write, folder, mask.file);
-  return {
-    record,
-    coverage,
-    mask: mask && { cloudCover: mask.cloudCover, footprint: mask.footprint, record: mask.file.record },
-  };
+  if (!mask) return { record, validity, mask };
+  const { file, ...figures } = mask;
+  return { record, validity, mask: { ...figures, record: file.record } };
 }
 
 /** The folder's entry is synced when the tile is published. */
@@ -364,7 +381,6 @@ async function writeStaged(write: SceneWrite, folder: string, { record, bytes }:
 function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: CellState): TileRecord {
   const groups = results as WrittenResult[];
   const mask = groups.find((group) => group.mask)?.mask as NonNullable<WrittenResult['mask']>;
-  const coverages = groups.filter(({ record }) => record.role === 'data').map(({ coverage }) => coverage);
   return {
     id: write.tileId(geocode),
     collection: write.collection.id,
@@ -376,7 +392,7 @@ function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: CellS
     start: scene.start,
     end: scene.end,
     platform: scene.platform,
-    coverage: Math.min(...coverages),
+    coverage: mask.coverage,
     cloudCover: mask.cloudCover,
     groups: [...groups.map(({ record }) => record), mask.record],
     footprint: mask.footprint,

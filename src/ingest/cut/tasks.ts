@@ -15,6 +15,7 @@ import type { GeoBox } from '../georeferencing.js';
 import type { DescribeOptions, Scene } from '../scene.js';
 import type { DecodeRequest } from './memory.js';
 import type { NegativeCount } from './negative-reflectances.js';
+import type { GroupValidity } from './validity.js';
 
 /** Describe the scenes of an input, in a thread because a library may hang on a damaged header. */
 interface DescribeTask {
@@ -93,9 +94,11 @@ export interface CellGroup {
   metadata: Record<string, string>;
   /** True if the blocks of a cube are compressed; false by default. Blocks of other groups are always compressed. */
   compressed?: boolean;
+  /** True if the bands of a cube without a nodata value can lack data at different pixels, so that each has a mask of its own. */
+  maskOfEachBand?: boolean;
 }
 
-/** Cut one group of one cell out of its sources; for the finest data group, also the mask. */
+/** Cut one group of one cell out of its sources; for the finest data group, which is cut last, also the mask. */
 export interface WarpTask {
   kind: 'cut';
   cell: CellGroup;
@@ -103,8 +106,13 @@ export interface WarpTask {
   sources: SourceRows[];
   /** Index of the group's own source. */
   source: number;
-  /** Quality codes for the mask by source and band; null if the task makes no mask. */
-  mask: { source: number; band: number; codes: Uint8Array }[] | null;
+  /** Null if the task makes no mask. */
+  mask: {
+    /** Quality codes by source and band. */
+    quality: { source: number; band: number; codes: Uint8Array }[];
+    /** The other data groups of the cell. */
+    others: GroupValidity[];
+  } | null;
 }
 
 /**
@@ -121,8 +129,11 @@ export interface CubeTask {
   buffer: SharedArrayBuffer;
   offset: number;
   bytes: number;
-  /** Null if the task makes no mask. */
-  mask: (SourceRaster & { nodata: number | null; codes: Uint8Array })[] | null;
+  /** As of `WarpTask`. */
+  mask: {
+    quality: (SourceRaster & { nodata: number | null; codes: Uint8Array })[];
+    others: GroupValidity[];
+  } | null;
 }
 
 /** A band of a file. */
@@ -135,7 +146,6 @@ interface SourceRaster {
 export interface EmptyTileTask {
   kind: 'blank';
   cell: CellGroup;
-  mask: boolean;
 }
 
 /** Replace the mask of a cell by one that is detected in its staged files. */
@@ -159,18 +169,20 @@ export interface MaskResult {
   footprint: [x: number, y: number][];
 }
 
+/** The mask of a tile, and percent of its pixels with data in every band of the tile. */
+export type TileMask = MaskResult & { coverage: number };
+
 /** A `CutResult` whose file is already written. */
 export interface CubeResult {
   record: GroupRecord;
-  coverage: number;
-  mask: MaskResult | null;
+  validity: GroupValidity;
+  mask: TileMask | null;
 }
 
 export interface CutResult {
   file: CellFile;
-  /** Percent of the pixels that hold data in every band. */
-  coverage: number;
-  mask: MaskResult | null;
+  validity: GroupValidity;
+  mask: TileMask | null;
   /** See `countNegative`. */
   negative?: NegativeCount;
 }

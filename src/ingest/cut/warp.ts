@@ -3,11 +3,10 @@ import { gridByName } from '../../grid/index.js';
 import {
   allocatePixels,
   applyQualityLookup,
+  type BandValidity,
   buildControlGrid,
   type ControlGrid,
-  coveragePercent,
   initialMask,
-  maskHistogram,
   type PixelArray,
   type Resampling,
   viewPixels,
@@ -16,20 +15,17 @@ import {
 } from '../../raster/index.js';
 import { type GeoBox, gridToSourceTransform } from '../georeferencing.js';
 import type { CellGroup, SourceRows, WarpTask } from './tasks.js';
+import { groupValidity, tileValidity } from './validity.js';
 
 export interface WarpedGroup {
   bands: PixelArray[];
-  /** Percent of the cell's pixels with data, for each band. */
-  validPercent: number[];
-  /** Percent of the pixels with data in every band. */
-  coverage: number;
-  /** 0 if a band holds no data. */
-  valid: Uint8Array;
-  /** Mask codes of the group's size, if the task requests a mask. */
-  mask: Uint8Array | null;
+  /** For each band, the pixels with data. */
+  valid: BandValidity[];
+  /** If the task requests a mask: its codes at the group's size, and percent of the pixels with data in every band of the tile. */
+  mask: { codes: Uint8Array; coverage: number } | null;
 }
 
-/** Null if no band holds a valid pixel in the cell. */
+/** Null if the group holds no data in the cell; with a mask, if the tile holds none. */
 export function warpGroup(task: WarpTask): WarpedGroup | null {
   const { cell, sources, mask } = task;
   const own = sources[task.source];
@@ -43,25 +39,26 @@ export function warpGroup(task: WarpTask): WarpedGroup | null {
     return known;
   };
   const control = controlAt(own);
-  const valid = new Uint8Array(size).fill(1);
   const bands: PixelArray[] = [];
-  const counts = own.offsets.map((_, band) => {
+  const valid: BandValidity[] = [];
+  let complete = new Uint8Array(size).fill(1);
+  for (const band of own.offsets.keys()) {
     const out = allocatePixels(cell.dataType, size);
+    const count = warpBand(cell.resampling, own, band, control, out, complete);
     bands.push(out);
-    return warpBand(cell.resampling, own, band, control, out, valid);
-  });
-  if (counts.every((count) => count === 0)) return null;
-  const validPercent = counts.map((count) => (100 * count) / size);
-  // Most cells are complete, and need no count.
-  const coverage = counts.every((count) => count === size) ? 100 : coveragePercent(maskHistogram(valid));
-  return {
-    bands,
-    validPercent,
-    coverage,
-    valid,
-    mask: mask && computeMaskCodes(sources, mask, controlAt, valid),
-  };
+    valid.push(count === size ? null : complete);
+    // A complete band leaves all ones for the next one.
+    if (count < size) complete = new Uint8Array(size).fill(1);
+  }
+  if (!mask) return valid.some(holdsData) ? { bands, valid, mask: null } : null;
+  const groups = [groupValidity(cell, valid, cell.bands), ...mask.others];
+  const { some, coverage } = tileValidity(groups, cell);
+  if (!holdsData(some)) return null;
+  const codes = computeMaskCodes(sources, mask.quality, controlAt, initialMask(some, size));
+  return { bands, valid, mask: { codes, coverage } };
 }
+
+const holdsData = (valid: BandValidity) => valid === null || valid.includes(1);
 
 export function controlGridOf(
   { grid, geocode, width, height }: Pick<CellGroup, 'grid' | 'geocode' | 'width' | 'height'>,
@@ -96,20 +93,16 @@ function warpBand(
   return warpMasked(resampling, window, holds, control, out, valid);
 }
 
-/**
- * 0 if a band of the group holds no data; otherwise the code of the first quality band with information, or 255 if there is
- * none.
- */
+/** Gives each pixel of an initial mask that holds data the code of the first quality band that has information. */
 export function computeMaskCodes(
   sources: SourceRows[],
-  mask: NonNullable<WarpTask['mask']>,
+  quality: NonNullable<WarpTask['mask']>['quality'],
   controlAt: (source: SourceRows) => ControlGrid,
-  valid: Uint8Array,
+  codes: Uint8Array,
 ): Uint8Array {
-  const codes = initialMask(valid);
-  for (const { source, band, codes: table } of mask) {
-    const stored = allocatePixels(sources[source].dataType, valid.length) as Uint8Array | Uint16Array;
-    const known = new Uint8Array(valid.length).fill(1);
+  for (const { source, band, codes: table } of quality) {
+    const stored = allocatePixels(sources[source].dataType, codes.length) as Uint8Array | Uint16Array;
+    const known = new Uint8Array(codes.length).fill(1);
     warpBand('nearest', sources[source], band, controlAt(sources[source]), stored, known);
     applyQualityLookup(stored, known, table, codes);
   }

@@ -22,7 +22,7 @@ handleTasks<IngestTask, IngestResult>(
       case 'cube':
         return cutCube(task);
       case 'blank':
-        return encodeEmptyTile(task.cell, task.mask);
+        return encodeEmptyTile(task.cell);
       case 'assess':
         return encodeMaskFile(task.cell, await detectCloud(task));
     }

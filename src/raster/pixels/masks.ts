@@ -1,8 +1,8 @@
 /** Valid pixels: mask codes of tiles, masks and alpha bands of files, and outlines. Loads one copy of the kernels for each data type. */
 
 import { invalidImage } from '../errors.js';
-import { type DataType, Mask, type RasterHeader } from '../raster.js';
-import { DATA_TYPES } from './data-types.js';
+import { type DataType, Mask, type PixelArray, type RasterHeader } from '../raster.js';
+import { DATA_TYPES, dataTypeOf, isFloat } from './data-types.js';
 
 /**
  * Calls `load` for each data type. `load` imports a module with the data type as the query of its URL, because a module imported under
@@ -38,11 +38,48 @@ export function applyQualityLookup(
     if (known[i] === 1 && mask[i] === Mask.notAssessed) mask[i] = table[quality[i]];
 }
 
-/** The initial mask: 255 (not assessed) for pixels with data (1 in `valid`), 0 for others. */
-export function initialMask(valid: Uint8Array): Uint8Array {
-  const mask = new Uint8Array(valid.length);
-  for (let i = 0; i < mask.length; i++) mask[i] = valid[i] * Mask.notAssessed;
+/** The initial mask of `size` pixels: 255 (not assessed) for pixels with data, 0 for others. */
+export function initialMask(valid: BandValidity, size: number): Uint8Array {
+  const mask = new Uint8Array(size).fill(Mask.notAssessed);
+  if (valid) for (let i = 0; i < size; i++) if (valid[i] === 0) mask[i] = Mask.nodata;
   return mask;
+}
+
+/** The pixels of a band that hold data: 1 for each of them, 0 for others; null if all pixels hold data. */
+export type BandValidity = Uint8Array | null;
+
+/** Finds the pixels of a band that are `hole` or NaN, or 0 in the band's mask. */
+export function bandValidity(band: PixelArray, hole: number | undefined, mask?: PixelArray): BandValidity {
+  const marked = mask ? mask.indexOf(0) : -1;
+  // Most bands of integers have no hole; `indexOf` finds that out faster.
+  const first = isFloat(dataTypeOf(band)) ? 0 : hole === undefined ? -1 : band.indexOf(hole);
+  if (first < 0 && marked < 0) return null;
+  const valid = new Uint8Array(band.length).fill(1);
+  let holes = 0;
+  for (let i = 0; i < band.length; i++)
+    if (band[i] === hole || Number.isNaN(band[i]) || mask?.[i] === 0) {
+      valid[i] = 0;
+      holes++;
+    }
+  return holes > 0 ? valid : null;
+}
+
+/** The pixels that hold data in some of the bands, at least one band. */
+export function validInSome(bands: readonly BandValidity[]): BandValidity {
+  if (bands.includes(null)) return null;
+  const [first, ...others] = bands as Uint8Array[];
+  const valid = first!.slice();
+  for (const other of others) for (let i = 0; i < valid.length; i++) valid[i] |= other[i]!;
+  return valid.includes(0) ? valid : null;
+}
+
+/** The pixels that hold data in every band. */
+export function validInEvery(bands: readonly BandValidity[]): BandValidity {
+  const incomplete = bands.filter((band) => band !== null);
+  if (incomplete.length < 2) return incomplete[0] ?? null;
+  const valid = incomplete[0]!.slice();
+  for (const other of incomplete.slice(1)) for (let i = 0; i < valid.length; i++) valid[i] &= other[i]!;
+  return valid;
 }
 
 /** Number of pixels of each code: 256 entries. */

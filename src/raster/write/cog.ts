@@ -1,7 +1,7 @@
 /**
  * Writes Cloud Optimized GeoTIFFs: classic little-endian TIFF, tiled, deflate with a predictor, one band after another
  * (PlanarConfiguration 2), directories first, then pixels from the smallest overview to the full image. A mask is an image of
- * one bit per pixel beside each level, which GDAL calls PER_DATASET. Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026
+ * one bit per pixel beside each level, for all bands (GDAL calls it PER_DATASET) or one after another for each band. Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026
  * (COG); GDAL's tags 42112 and 42113.
  */
 
@@ -102,17 +102,17 @@ export function imageIfd(
   return entries.filter((entry) => entry !== false);
 }
 
-/** The directory of a mask: one bit per pixel, always compressed. */
-export function maskIfd(blocks: StoredBlocks, isOverview: boolean): IfdEntry[] {
+/** The directory of the masks of an image, one for all bands or one for each: one bit per pixel, always compressed. */
+export function maskIfd(blocks: StoredBlocks, masks: number, isOverview: boolean): IfdEntry[] {
   return [
     { tag: 254, type: 'long', value: [isOverview ? MASK_SUBFILE | REDUCED_RESOLUTION : MASK_SUBFILE] },
     { tag: 256, type: 'long', value: [blocks.width] },
     { tag: 257, type: 'long', value: [blocks.height] },
-    { tag: 258, type: 'short', value: [1] },
+    { tag: 258, type: 'short', value: new Array<number>(masks).fill(1) },
     { tag: 259, type: 'short', value: [DEFLATE] },
     { tag: 262, type: 'short', value: [TRANSPARENCY_MASK] },
-    { tag: 277, type: 'short', value: [1] },
-    { tag: 284, type: 'short', value: [1] },
+    { tag: 277, type: 'short', value: [masks] },
+    { tag: 284, type: 'short', value: [masks > 1 ? 2 : 1] },
     { tag: 322, type: 'long', value: [blocks.blockWidth] },
     { tag: 323, type: 'long', value: [blocks.blockHeight] },
     { tag: 324, type: 'long', value: blocks.offsets },
@@ -140,8 +140,8 @@ function geoKeys(epsg: number): number[] {
 export interface CogImage extends ImageDescription {
   /** One array of width x height pixels for each band, rows from north to south. */
   bands: PixelArray[];
-  /** Set if all values are data: 0 for pixels without data. */
-  mask?: Uint8Array | undefined;
+  /** Set if all values are data: 0 for pixels without data, in one mask for all bands or in one for each band. */
+  masks?: Uint8Array[] | undefined;
   /** Resampling of overviews: `nearest` for codes and masks. */
   overviews: OverviewResampling;
 }
@@ -166,15 +166,16 @@ export function encodeCog(image: CogImage): Buffer {
     image.overviews,
     MAX_SMALLEST_OVERVIEW_SIDE,
   );
-  // Each level is followed by its mask.
+  // Each level is followed by its masks.
   const encoded = levels.flatMap((level) => [
     encodeBlocks(level, image.dataType),
-    ...(level.mask ? [encodeMask(level, level.mask)] : []),
+    ...(level.masks ? [encodeMasks(level, level.masks)] : []),
   ]);
   const directories = levels.flatMap((level, i) => {
-    const at = image.mask ? 2 * i : i;
+    const at = image.masks ? 2 * i : i;
     const own = imageIfd(image, image.bands.length, storedBlocks(level, encoded[at]), i > 0);
-    return image.mask ? [own, maskIfd(storedBlocks(level, encoded[at + 1]), i > 0)] : [own];
+    if (!image.masks) return [own];
+    return [own, maskIfd(storedBlocks(level, encoded[at + 1]), image.masks.length, i > 0)];
   });
 
   let position = headSize(directories);
@@ -194,7 +195,7 @@ function storedBlocks({ width, height }: OverviewLevel, { blocks, ...encoded }: 
   return { width, height, ...encoded, byteCounts: blocks.map(({ length }) => length), isCompressed: true };
 }
 
-function checkImage({ width, height, bands, dataType, transform, mask, ...tags }: CogImage): void {
+function checkImage({ width, height, bands, dataType, transform, masks, ...tags }: CogImage): void {
   const { bandTags, colours, rgb } = tags;
   if (!(Number.isInteger(width) && Number.isInteger(height) && width > 0 && height > 0)) {
     throw invalidImage(`it is ${width} x ${height} pixels`);
@@ -207,8 +208,12 @@ function checkImage({ width, height, bands, dataType, transform, mask, ...tags }
       throw invalidImage(`a band of ${band.length} pixels in an image of ${width} x ${height}`);
     }
   }
-  if (mask && mask.length !== width * height)
-    throw invalidImage(`a mask of ${mask.length} pixels in an image of ${width} x ${height}`);
+  if (masks && masks.length !== 1 && masks.length !== bands.length)
+    throw invalidImage(`it has ${masks.length} masks for ${bands.length} bands`);
+  for (const mask of masks ?? []) {
+    if (mask.length !== width * height)
+      throw invalidImage(`a mask of ${mask.length} pixels in an image of ${width} x ${height}`);
+  }
   if (bandTags && bandTags.length > bands.length) throw invalidImage('it has more band tags than bands');
   if (colours && (bands.length > 1 || dataType !== 'uint8' || colours.length !== 768))
     throw invalidImage('only one band of uint8 can have colours, 256 of them');
@@ -276,27 +281,27 @@ export function encodeBlock(
   return deflate(out);
 }
 
-/** One bit per pixel, the leftmost in the highest bit; rows of blocks start at whole bytes. */
-export function encodeMask(
+/** Mask by mask: one bit per pixel, the leftmost in the highest bit; rows of blocks start at whole bytes. */
+export function encodeMasks(
   { width, height }: Pick<OverviewLevel, 'width' | 'height'>,
-  mask: Uint8Array,
+  masks: Uint8Array[],
   blockWidth = blockSideFor(width),
   blockHeight = blockSideFor(height),
 ): EncodedLevel {
   const blocks: Buffer[] = [];
-  for (let top = 0; top < height; top += blockHeight) {
-    for (let left = 0; left < width; left += blockWidth) {
-      const bits = new Uint8Array((blockWidth * blockHeight) / 8);
-      const right = Math.min(blockWidth, width - left);
-      for (let row = 0; row < Math.min(blockHeight, height - top); row++) {
-        const from = (top + row) * width + left;
-        const to = row * blockWidth;
-        for (let i = 0; i < right; i++)
-          if (mask[from + i] !== 0) bits[(to + i) >> 3] |= 128 >> ((to + i) & 7);
+  for (const mask of masks)
+    for (let top = 0; top < height; top += blockHeight)
+      for (let left = 0; left < width; left += blockWidth) {
+        const bits = new Uint8Array((blockWidth * blockHeight) / 8);
+        const right = Math.min(blockWidth, width - left);
+        for (let row = 0; row < Math.min(blockHeight, height - top); row++) {
+          const from = (top + row) * width + left;
+          const to = row * blockWidth;
+          for (let i = 0; i < right; i++)
+            if (mask[from + i] !== 0) bits[(to + i) >> 3] |= 128 >> ((to + i) & 7);
+        }
+        blocks.push(deflate(bits));
       }
-      blocks.push(deflate(bits));
-    }
-  }
   return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
 }
 
@@ -323,7 +328,7 @@ export interface AssembledFile {
 /**
  * Assembles a band of a stored tile file as a separate file: new directories over the same blocks, which are neither decoded nor copied. A
  * Cloud Optimized GeoTIFF with one band. `levels` are the blocks of the band in the stored file, from the full image to the smallest
- * overview; `masks` are those of the masks of each level, if there are any. A block of 0 bytes is missing, and stays so.
+ * overview; `masks` are those of the band's mask at each level, if there are any. A block of 0 bytes is missing, and stays so.
  */
 export function extractBand(
   facts: ImageDescription,
@@ -339,7 +344,7 @@ export function extractBand(
   });
   const directories = images.map(({ blocks, offsets, isMask, isOverview }) =>
     isMask
-      ? maskIfd({ ...blocks, offsets }, isOverview)
+      ? maskIfd({ ...blocks, offsets }, 1, isOverview)
       : imageIfd(facts, 1, { ...blocks, offsets }, isOverview),
   );
   let position = headSize(directories);

@@ -17,7 +17,7 @@ import {
 import type { PixelArray } from '../raster.js';
 import {
   encodeBlock,
-  encodeMask,
+  encodeMasks,
   type ImageDescription,
   imageIfd,
   MAX_TIFF_BYTES,
@@ -31,8 +31,11 @@ export const CUBE_BLOCK_SIDE = 64;
 
 export interface CubeImage extends ImageDescription {
   bands: number;
-  /** True if every value is data, so that only a mask can mark missing pixels. */
-  hasMask: boolean;
+  /**
+   * If every value is data, only masks can mark missing pixels: the number of masks, one for all bands or one for each. 0 if a value
+   * marks them.
+   */
+  masks: number;
   isCompressed: boolean;
 }
 
@@ -62,7 +65,8 @@ class CubeWriter {
     // Readers return 0 for missing blocks if the file declares no nodata value.
     this.facts = { ...image, nodata: declaredNodata(dataType, nodata) };
     this.fillValue = nodataAsType(dataType, this.facts.nodata) ?? 0;
-    this.headerBytes = headSize(this.directories(new Uint32Array(count), new Uint32Array(count)));
+    const maskBlocks = new Uint32Array(count * image.masks);
+    this.headerBytes = headSize(this.directories(maskBlocks, maskBlocks));
     this.position = this.headerBytes;
   }
 
@@ -88,24 +92,27 @@ class CubeWriter {
     this.row++;
   }
 
-  /** Returns the header of the file. `mask`: 0 for pixels without data, for an image that has a mask. */
-  finish(mask?: Uint8Array): Buffer {
+  /** Returns the header of the file. `masks`: 0 for pixels without data; as many as the image has. */
+  finish(masks: Uint8Array[]): Buffer {
     const { width, height, blockWidth, blockHeight } = this.blocks;
     if (this.row < Math.ceil(height / blockHeight)) throw invalidImage(`rows of its cube are missing`);
-    if (this.image.hasMask !== (mask !== undefined)) throw invalidImage('its mask is missing, or not wanted');
-    const encoded = mask && encodeMask({ width, height }, mask, blockWidth, blockHeight).blocks;
-    const offsets = encoded?.map((bytes) => {
+    if (this.image.masks !== masks.length)
+      throw invalidImage(`it has ${masks.length} masks instead of ${this.image.masks}`);
+    const encoded = encodeMasks({ width, height }, masks, blockWidth, blockHeight).blocks;
+    const offsets = encoded.map((bytes) => {
       const at = this.position;
       this.append(bytes);
       return at;
     });
-    return encodeHead(this.directories(offsets ?? [], encoded?.map(({ length }) => length) ?? []));
+    const lengths = encoded.map(({ length }) => length);
+    return encodeHead(this.directories(offsets, lengths));
   }
 
   private directories(maskOffsets: ArrayLike<number>, maskBytes: ArrayLike<number>) {
     const own = imageIfd(this.facts, this.image.bands, this.blocks, false);
-    const mask = { ...this.blocks, offsets: maskOffsets, byteCounts: maskBytes };
-    return this.image.hasMask ? [own, maskIfd(mask, false)] : [own];
+    const { masks } = this.image;
+    const blocks = { ...this.blocks, offsets: maskOffsets, byteCounts: maskBytes };
+    return masks > 0 ? [own, maskIfd(blocks, masks, false)] : [own];
   }
 
   /** The bytes of all bands at one block position, band by band. */
@@ -146,16 +153,21 @@ function isAll(
   return true;
 }
 
-/** Encodes a complete cube: one array of width x height pixels for each band. */
-export function encodeCube(image: Omit<CubeImage, 'bands'>, bands: PixelArray[], mask?: Uint8Array): Buffer {
+/** Encodes a complete cube: one array of width x height pixels for each band, and the masks of the image. */
+export function encodeCube(
+  image: Omit<CubeImage, 'bands' | 'masks'>,
+  bands: PixelArray[],
+  masks: Uint8Array[] = [],
+): Buffer {
   const { width, height, dataType } = image;
   const other = bands.find((band) => dataTypeOf(band) !== dataType);
   if (other) throw invalidImage(`a ${dataTypeOf(other)} band in a ${dataType} cube`);
   const parts: Uint8Array[] = [];
-  const writer = new CubeWriter({ ...image, bands: bands.length }, (bytes) => parts.push(bytes));
+  const about = { ...image, bands: bands.length, masks: masks.length };
+  const writer = new CubeWriter(about, (bytes) => parts.push(bytes));
   for (let row = 0; row < height; row += CUBE_BLOCK_SIDE)
     writer.addRows(bands.map((band) => band.subarray(row * width, (row + CUBE_BLOCK_SIDE) * width)));
-  return Buffer.concat([writer.finish(mask), ...parts]);
+  return Buffer.concat([writer.finish(masks), ...parts]);
 }
 
 /** A cube that is written to a file while it is made, so that memory holds one row of its blocks. Always call `close`. */
@@ -176,8 +188,8 @@ export class CubeFile {
   }
 
   /** Writes the header. Returns size and checksum for the record of the file. */
-  finish(mask?: Uint8Array): { bytes: number; crc32: number } {
-    const head = this.writer.finish(mask);
+  finish(masks: Uint8Array[]): { bytes: number; crc32: number } {
+    const head = this.writer.finish(masks);
     writeFully(this.file, head, 0);
     return {
       bytes: head.length + this.bytes,

@@ -16,8 +16,8 @@ export interface OverviewLevel {
   width: number;
   height: number;
   bands: PixelArray[];
-  /** 0 for pixels without data. */
-  mask?: Uint8Array | undefined;
+  /** One mask for all bands, or one for each: 0 for pixels without data. */
+  masks?: Uint8Array[] | undefined;
 }
 
 /** The image and its halvings, until both sides are at most `largest` pixels. */
@@ -35,18 +35,19 @@ export function buildOverviews(
   const round = !isFloat(dataType);
   const kernels = typedKernels[dataType];
   for (let level = full; level.width > largest || level.height > largest; ) {
-    const { width, height, mask } = level;
+    const { width, height, masks } = level;
     const half = { width: Math.ceil(width / 2), height: Math.ceil(height / 2) };
     level = {
       ...half,
-      bands: level.bands.map((band) => {
+      bands: level.bands.map((band, b) => {
+        const mask = masks?.[b] ?? masks?.[0];
         const out = allocatePixels(dataType, half.width * half.height);
         if (resampling === 'nearest') downsampleNearest(band, width, height, out);
         else if (mask) kernels.downsampleMeanMasked(band, mask, width, height, out, round);
         else kernels.downsampleMean(band, width, height, hole, out, fillValue, round, replacement);
         return out;
       }),
-      mask: mask && downsampleMask(mask, width, height, resampling),
+      masks: masks?.map((mask) => downsampleMask(mask, width, height, resampling)),
     };
     levels.push(level);
   }

@@ -1,0 +1,91 @@
+/** Which pixels of a tile hold data, over bands and over band groups of different pixel sizes. */
+import type { PixelGrid } from '../../grid/index.js';
+import {
+  type BandValidity,
+  isHyperspectral,
+  type SpectralTags,
+  validInEvery,
+  validInSome,
+} from '../../raster/index.js';
+
+/** The pixels of a data group that hold data, as bits, row by row; null stands for all pixels. */
+export interface GroupValidity extends PixelGrid {
+  /** Pixels with data in some band. */
+  some: Uint8Array | null;
+  /**
+   * Pixels with data in every band. Bad bands of a spectrum do not count, and neither do bands that are empty in the cell, such as
+   * the water vapour bands of most products.
+   */
+  every: Uint8Array | null;
+}
+
+/** Percent of the pixels of each band that hold data. */
+export function validPercents(valid: readonly BandValidity[]): number[] {
+  return valid.map((band) => (band ? (100 * countOf(band)) / band.length : 100));
+}
+
+/** `valid` and `tags`: of each band, at least one. */
+export function groupValidity(
+  { width, height }: PixelGrid,
+  valid: readonly BandValidity[],
+  tags: readonly SpectralTags[],
+): GroupValidity {
+  const isSpectrum = isHyperspectral(tags);
+  const counted = valid.filter((band, b) => !isSpectrum || (tags[b]?.good !== false && !isEmpty(band)));
+  const every = counted.length > 0 ? validInEvery(counted) : new Uint8Array(width * height);
+  return packValidity({ width, height }, validInSome(valid), every);
+}
+
+export function packValidity(size: PixelGrid, some: BandValidity, every: BandValidity): GroupValidity {
+  const { width, height } = size;
+  return { width, height, some: packed(some), every: packed(every) };
+}
+
+/** A group that holds no data in the cell. */
+export function emptyValidity({ width, height }: PixelGrid): GroupValidity {
+  const none = new Uint8Array(Math.ceil((width * height) / 8));
+  return { width, height, some: none, every: none };
+}
+
+/**
+ * Joins the data groups of a tile at the pixels of its mask. `some`: pixels with data in some band of some group. `coverage`: percent of
+ * the pixels with data in every band of every group. A pixel of another size counts where it contains the centre.
+ */
+export function tileValidity(
+  groups: readonly GroupValidity[],
+  size: PixelGrid,
+): { some: BandValidity; coverage: number } {
+  const every = validInEvery(groups.map((group) => enlarged(group, group.every, size)));
+  return {
+    some: validInSome(groups.map((group) => enlarged(group, group.some, size))),
+    coverage: every ? (100 * countOf(every)) / every.length : 100,
+  };
+}
+
+const isEmpty = (valid: BandValidity) => valid !== null && !valid.includes(1);
+
+function countOf(valid: Uint8Array): number {
+  let count = 0;
+  for (let i = 0; i < valid.length; i++) count += valid[i]!;
+  return count;
+}
+
+function packed(valid: BandValidity): Uint8Array | null {
+  if (!valid?.includes(0)) return null;
+  const bits = new Uint8Array(Math.ceil(valid.length / 8));
+  for (let i = 0; i < valid.length; i++) bits[i >> 3]! |= valid[i]! << (i & 7);
+  return bits;
+}
+
+function enlarged({ width, height }: PixelGrid, bits: Uint8Array | null, to: PixelGrid): BandValidity {
+  if (!bits) return null;
+  const valid = new Uint8Array(to.width * to.height);
+  for (let row = 0, at = 0; row < to.height; row++) {
+    const start = Math.floor(((row + 0.5) * height) / to.height) * width;
+    for (let column = 0; column < to.width; column++, at++) {
+      const i = start + Math.floor(((column + 0.5) * width) / to.width);
+      valid[at] = (bits[i >> 3]! >> (i & 7)) & 1;
+    }
+  }
+  return valid;
+}
