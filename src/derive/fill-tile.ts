@@ -7,7 +7,7 @@ import {
   type CutResult,
   encodeMaskFile,
   encodeTile,
-  groupValidity,
+  pixelValidity,
   tileValidity,
 } from '../ingest/index.js';
 import {
@@ -189,16 +189,11 @@ async function closeGaps(
     for (const [number, donor] of donors.entries()) {
       const gaps = bands.map(({ valid }) => gapsOf(valid, codes));
       if (gaps.every(({ length }) => length === 0) || used.length + 1 === MAX_INPUTS) break;
-      const { coverage } = tileValidity(
-        [
-          groupValidity(
-            group,
-            bands.map(({ valid }) => valid),
-            group.bands,
-          ),
-        ],
-        group,
+      const pixels = pixelValidity(
+        bands.map(({ valid }) => valid),
+        group.bands,
       );
+      const { coverage } = tileValidity([], group, pixels);
       if (coverage >= targets.coverage) break;
       if (!matchGroups({ groups: [group] }, donor)) continue;
       const mask = await readMask(donor);

@@ -7,7 +7,7 @@ export { commonBandNames } from './bands.js';
 export { cubeImage, encodeMaskFile, encodeTile, groupRecord } from './cut/encode.js';
 export { IngestPool } from './cut/pool.js';
 export type { CellFile, CellGroup, CutResult, MaskResult } from './cut/tasks.js';
-export { groupValidity, tileValidity } from './cut/validity.js';
+export { pixelValidity, tileValidity } from './cut/validity.js';
 export { notRecognised, pathNotAllowed } from './errors.js';
 export { checkNamePattern, parseNamePattern } from './formats/name-pattern.js';
 export { checkOptions } from './formats/raster-bands.js';

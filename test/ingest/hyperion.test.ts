@@ -153,9 +153,7 @@ test(
           expected,
           `row ${row}, column ${column}`,
         );
-        const isValid = HYPERION_BANDS.every(
-          ({ calibrated }, band) => !calibrated || expected[band] !== NODATA,
-        );
+        const isValid = expected.some((value) => value !== NODATA);
         assert.equal(mask[i] !== 0, isValid, `mask of row ${row}, column ${column}`);
         compared += Number(place >= 0);
       }

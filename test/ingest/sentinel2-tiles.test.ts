@@ -50,14 +50,22 @@ for (const { level, baseline, mask } of [CASES[0], CASES[1], CASES[3]]) {
   });
 }
 
-/** Percent of cloud among assessed pixels whose four 10 m bands hold data; every pixel projected by itself. */
+/** Percent of cloud among assessed pixels in which some band holds data; every pixel projected by itself. */
 async function bruteForceCloud(product: SafeProductFiles, tile: TileRecord, width: number) {
   const { SCL, CLASSI } = product.bandPaths;
   const masks = (await readRaster(SCL ?? CLASSI)).bands;
   const step = SCL ? 2 : 6;
+  const names = Object.keys(product.bandPaths).filter((name) => /^B/.test(name));
   const data = await Promise.all(
-    ['B02', 'B03', 'B04', 'B08'].map(async (b) => (await readRaster(product.bandPaths[b])).bands[0]),
+    names.map(async (name) => {
+      const { header, bands } = await readRaster(product.bandPaths[name]!);
+      return { pixels: bands[0]!, across: header.width, ratio: width / header.width };
+    }),
   );
+  const holdsData = (i: number, j: number) =>
+    data.some(
+      ({ pixels, across, ratio }) => pixels[Math.floor(j / ratio) * across + Math.floor(i / ratio)] !== 0,
+    );
   const bounds = geohash.bounds(tile.geocode);
   const mask = tile.groups.find(({ name }) => name === '10m') as TileRecord['groups'][number];
   const utm = proj4('EPSG:4326', '+proj=utm +zone=33 +datum=WGS84');
@@ -70,8 +78,7 @@ async function bruteForceCloud(product: SafeProductFiles, tile: TileRecord, widt
       const [x, y] = utm.forward([lon, lat]);
       const i = Math.floor((x - SAFE_ORIGIN.x) / 10);
       const j = Math.floor((SAFE_ORIGIN.y - y) / 10);
-      if (i < 0 || j < 0 || i >= width || j >= width || data.some((band) => band[j * width + i] === 0))
-        continue;
+      if (i < 0 || j < 0 || i >= width || j >= width || !holdsData(i, j)) continue;
       const values = masks.map((band) => band[Math.floor(j / step) * (width / step) + Math.floor(i / step)]);
       if (SCL && values[0] <= 1) continue;
       all++;

@@ -99,8 +99,8 @@ export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
         file.addRows(out);
       }
     }
-    const own = packValidity(cell, validity.some(), validity.every());
-    const tile = tileValidity([own, ...(task.mask?.others ?? [])], cell);
+    const pixels = { some: validity.some(), every: validity.every() };
+    const tile = tileValidity(task.mask?.others ?? [], cell, pixels);
     if (tile.some?.includes(1) === false) {
       rmSync(path);
       return null;
@@ -109,6 +109,7 @@ export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
     const percents = validity.counts.map((count) => (100 * count) / size);
     const masks = image.masks > 0 ? cubeMasks(cell, validity.masks()) : [];
     const record = groupRecord(cell, percents, file.finish(masks));
+    const own = packValidity(cell, pixels);
     if (!task.mask) return { record, validity: own, mask: null };
     const codes = await codesOf(task, task.mask.quality, initialMask(tile.some, size));
     return { record, validity: own, mask: { ...encodeMaskFile(cell, codes), coverage: tile.coverage } };

@@ -22,7 +22,7 @@ import {
 import type { GroupRecord } from '../../storage/index.js';
 import { countNegative } from './negative-reflectances.js';
 import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './tasks.js';
-import { emptyValidity, groupValidity, validPercents } from './validity.js';
+import { emptyValidity, packValidity, pixelValidity, validPercents } from './validity.js';
 import type { WarpedGroup } from './warp.js';
 
 /** Encodes the group and, if there is one, the mask of the tile. */
@@ -30,7 +30,7 @@ export function encodeTile(cell: CellGroup, { bands, mask, ...pixels }: WarpedGr
   const valid = pixels.valid.map((band) => (band?.includes(0) ? band : null));
   return {
     file: encodeGroup(cell, bands, valid),
-    validity: groupValidity(cell, valid, cell.bands),
+    validity: packValidity(cell, pixelValidity(valid, cell.bands)),
     mask: mask && { ...encodeMaskFile(cell, mask.codes), coverage: mask.coverage },
     negative: countNegative(cell.bands, bands, valid, mask?.codes),
   };

@@ -50,7 +50,8 @@ interface CellState {
 /** The result of a cut whose files are written. */
 interface WrittenResult {
   record: GroupRecord;
-  validity: GroupValidity;
+  /** For the mask, which is made later; null with a mask, because thousands of cells would need much memory. */
+  validity: GroupValidity | null;
   mask: (Omit<TileMask, 'file'> & { record: GroupRecord }) | null;
 }
 
@@ -365,7 +366,7 @@ async function writeMask(
   if (mask) await writeStaged(write, folder, mask.file);
   if (!mask) return { record, validity, mask };
   const { file, ...figures } = mask;
-  return { record, validity, mask: { ...figures, record: file.record } };
+  return { record, validity: null, mask: { ...figures, record: file.record } };
 }
 
 /** The folder's entry is synced when the tile is published. */

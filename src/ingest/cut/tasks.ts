@@ -173,10 +173,8 @@ export interface MaskResult {
 export type TileMask = MaskResult & { coverage: number };
 
 /** A `CutResult` whose file is already written. */
-export interface CubeResult {
+export interface CubeResult extends Omit<CutResult, 'file' | 'negative'> {
   record: GroupRecord;
-  validity: GroupValidity;
-  mask: TileMask | null;
 }
 
 export interface CutResult {

@@ -24,20 +24,22 @@ export function validPercents(valid: readonly BandValidity[]): number[] {
   return valid.map((band) => (band ? (100 * countOf(band)) / band.length : 100));
 }
 
-/** `valid` and `tags`: of each band, at least one. */
-export function groupValidity(
-  { width, height }: PixelGrid,
-  valid: readonly BandValidity[],
-  tags: readonly SpectralTags[],
-): GroupValidity {
-  const isSpectrum = isHyperspectral(tags);
-  const counted = valid.filter((band, b) => !isSpectrum || (tags[b]?.good !== false && !isEmpty(band)));
-  const every = counted.length > 0 ? validInEvery(counted) : new Uint8Array(width * height);
-  return packValidity({ width, height }, validInSome(valid), every);
+/** The pixels with data in some band of a group, and in every one that counts (`GroupValidity`). */
+export interface PixelValidity {
+  some: BandValidity;
+  every: BandValidity;
 }
 
-export function packValidity(size: PixelGrid, some: BandValidity, every: BandValidity): GroupValidity {
-  const { width, height } = size;
+/** `valid` and `tags`: of each band, at least one. */
+export function pixelValidity(valid: readonly BandValidity[], tags: readonly SpectralTags[]): PixelValidity {
+  const isSpectrum = isHyperspectral(tags);
+  const counted = valid.filter((band, b) => !isSpectrum || (tags[b]?.good !== false && !isEmpty(band)));
+  // No good band has data in the cell.
+  const every = counted.length > 0 ? validInEvery(counted) : new Uint8Array(valid[0]!.length);
+  return { some: validInSome(valid), every };
+}
+
+export function packValidity({ width, height }: PixelGrid, { some, every }: PixelValidity): GroupValidity {
   return { width, height, some: packed(some), every: packed(every) };
 }
 
@@ -49,15 +51,22 @@ export function emptyValidity({ width, height }: PixelGrid): GroupValidity {
 
 /**
  * Joins the data groups of a tile at the pixels of its mask. `some`: pixels with data in some band of some group. `coverage`: percent of
- * the pixels with data in every band of every group. A pixel of another size counts where it contains the centre.
+ * the pixels with data in every band of every group. A pixel of another size counts where it contains the centre. `own`: a group with
+ * the pixels of the mask.
  */
 export function tileValidity(
   groups: readonly GroupValidity[],
   size: PixelGrid,
+  own?: PixelValidity,
 ): { some: BandValidity; coverage: number } {
-  const every = validInEvery(groups.map((group) => enlarged(group, group.every, size)));
+  const all = groups.map((group) => ({
+    some: enlarged(group, group.some, size),
+    every: enlarged(group, group.every, size),
+  }));
+  if (own) all.push(own);
+  const every = validInEvery(all.map((group) => group.every));
   return {
-    some: validInSome(groups.map((group) => enlarged(group, group.some, size))),
+    some: validInSome(all.map(({ some }) => some)),
     coverage: every ? (100 * countOf(every)) / every.length : 100,
   };
 }

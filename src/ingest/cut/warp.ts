@@ -15,7 +15,7 @@ import {
 } from '../../raster/index.js';
 import { type GeoBox, gridToSourceTransform } from '../georeferencing.js';
 import type { CellGroup, SourceRows, WarpTask } from './tasks.js';
-import { groupValidity, tileValidity } from './validity.js';
+import { pixelValidity, tileValidity } from './validity.js';
 
 export interface WarpedGroup {
   bands: PixelArray[];
@@ -41,18 +41,18 @@ export function warpGroup(task: WarpTask): WarpedGroup | null {
   const control = controlAt(own);
   const bands: PixelArray[] = [];
   const valid: BandValidity[] = [];
-  let complete = new Uint8Array(size).fill(1);
+  let complete: Uint8Array | undefined;
   for (const band of own.offsets.keys()) {
     const out = allocatePixels(cell.dataType, size);
-    const count = warpBand(cell.resampling, own, band, control, out, complete);
+    const holds = complete ?? new Uint8Array(size).fill(1);
+    const count = warpBand(cell.resampling, own, band, control, out, holds);
     bands.push(out);
-    valid.push(count === size ? null : complete);
+    valid.push(count === size ? null : holds);
     // A complete band leaves all ones for the next one.
-    if (count < size) complete = new Uint8Array(size).fill(1);
+    complete = count === size ? holds : undefined;
   }
   if (!mask) return valid.some(holdsData) ? { bands, valid, mask: null } : null;
-  const groups = [groupValidity(cell, valid, cell.bands), ...mask.others];
-  const { some, coverage } = tileValidity(groups, cell);
+  const { some, coverage } = tileValidity(mask.others, cell, pixelValidity(valid, cell.bands));
   if (!holdsData(some)) return null;
   const codes = computeMaskCodes(sources, mask.quality, controlAt, initialMask(some, size));
   return { bands, valid, mask: { codes, coverage } };

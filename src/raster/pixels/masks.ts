@@ -68,6 +68,7 @@ export function bandValidity(band: PixelArray, hole: number | undefined, mask?: 
 export function validInSome(bands: readonly BandValidity[]): BandValidity {
   if (bands.includes(null)) return null;
   const [first, ...others] = bands as Uint8Array[];
+  if (others.length === 0) return first!;
   const valid = first!.slice();
   for (const other of others) for (let i = 0; i < valid.length; i++) valid[i] |= other[i]!;
   return valid.includes(0) ? valid : null;
