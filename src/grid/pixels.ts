@@ -67,8 +67,29 @@ export interface PixelGrid {
 const SIZE_TOLERANCE = 1e-3;
 
 /**
+ * Widths of geohash cells in metres have this number of steps per halving. So most neighbours in a column of cells have the same number
+ * of pixels, and share one pixel grid; a pixel is at most 4.4 % narrower or wider than its nominal size.
+ */
+const WIDTH_STEPS_PER_OCTAVE = 8;
+
+/** Where a degree of latitude has its mean length. */
+const MEAN_DEGREE_LATITUDE = 45;
+
+/** Width and height of a geohash cell for its pixel grid: the width in steps, the height equal at all latitudes. */
+function steppedSizeMetres(grid: Grid, geocode: string): { width: number; height: number } {
+  const { west, south, east, north } = grid.bounds(geocode);
+  const widest = (east - west) * metresPerDegree(0).lon;
+  const octaves = Math.log2(widest / cellSizeMetres(grid, geocode).width);
+  const steps = Math.round(octaves * WIDTH_STEPS_PER_OCTAVE);
+  return {
+    width: widest * 2 ** (-steps / WIDTH_STEPS_PER_OCTAVE),
+    height: (north - south) * metresPerDegree(MEAN_DEGREE_LATITUDE).lat,
+  };
+}
+
+/**
  * Pixel grid of a cell for each band group of a product. It depends only on the groups' nominal pixel sizes in ground metres,
- * so all dates of a cell stack. Geohash: the cell's WGS84 arc lengths divided by the pixel size; the coarsest group is
+ * so all dates of a cell stack. Geohash: the cell's stepped size divided by the pixel size; the coarsest group is
  * rounded first, and finer groups are a whole multiple of it if their sizes are. Quadtile: for each group the smallest
  * power of two that is not coarser than its pixels.
  */
@@ -77,8 +98,9 @@ export function computePixelGrids(
   geocode: string,
   resolutions: readonly { x: number; y: number }[],
 ): PixelGrid[] {
-  const ground = cellSizeMetres(grid, geocode);
-  const counts = grid.name === 'geohash' ? wholeMultiples : powersOfTwo;
+  const isGeohash = grid.name === 'geohash';
+  const ground = isGeohash ? steppedSizeMetres(grid, geocode) : cellSizeMetres(grid, geocode);
+  const counts = isGeohash ? wholeMultiples : powersOfTwo;
   const widths = counts(
     ground.width,
     resolutions.map((resolution) => resolution.x),
