@@ -140,6 +140,11 @@ export function formatBytes(bytes: number): string {
   return `${value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit]}`;
 }
 
+/** Prints the warnings of a job, with the names of flags. */
+export function printWarnings({ warnings = [] }: { warnings?: string[] }): void {
+  for (const text of warnings) logToStderr(`warning: ${text.replace(/ with (datetime)$/, ' with --$1')}`);
+}
+
 /**
  * Groups the warnings of scenes, one line for each warning: "a and 3 others: no MTL file". Warnings that differ only in numbers and bands
  * are one warning, and their lengths in metres become a range: "off by 10 to 26 m".

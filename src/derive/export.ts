@@ -3,6 +3,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Bbox, cellBbox, gridByName, type PixelGrid } from '../grid/index.js';
+import { isClear, isCodeGroup } from '../imagery/index.js';
 import { addFetched, type JobContext, type Process, type TileCounts } from '../jobs/index.js';
 import {
   and,
@@ -15,13 +16,20 @@ import {
   requireCollections,
   type TileFinder,
 } from '../query/index.js';
-import { allocatePixels, bytesPerSample, type DataType, type PixelArray } from '../raster/index.js';
+import {
+  allocatePixels,
+  bytesPerSample,
+  type DataType,
+  Mask,
+  maskHistogram,
+  type PixelArray,
+} from '../raster/index.js';
 import { asStorageError, type GroupRecord, type TileRecord, withPinnedTiles } from '../storage/index.js';
 import { fillValueOf, isBand, parseBandRequests, resolveBandRequest } from './bands.js';
 import { bandNotFound, exportCollections, exportGrids, exportTooLarge, nothingToExport } from './errors.js';
 import { type TileProcessContext, tileFiles } from './job.js';
 import { searchTilePages, sourceFilter } from './selection.js';
-import type { TensorBand } from './tasks.js';
+import type { TensorBand, TensorBandsTask } from './tasks.js';
 
 /** The pixel grid of an image, in the coordinates of the grid of its cells. */
 interface MosaicGrid extends PixelGrid {
@@ -57,37 +65,76 @@ export function mosaicGrid(cells: readonly SizedCell[]): MosaicGrid {
   };
 }
 
+/** How good a pixel of an image is, the worst first. A better pixel replaces a worse one. */
+const Rank = { empty: 0, notClear: 1, notAssessed: 2, clear: 3 } as const;
+
+const rankOf = (code: number) =>
+  code === Mask.notAssessed ? Rank.notAssessed : isClear(code) ? Rank.clear : Rank.notClear;
+
 /**
- * Copies the pixels of a cell that are not `empty` into an image, each to the pixels of the image whose centre it contains. Cells of the
- * same pixel size are copied without resampling.
+ * An image that tiles fill one after another: a pixel keeps the first clear value, otherwise the first one that was not assessed for cloud,
+ * otherwise the first one. `ranks`: of each pixel.
  */
-export function copyCell(
-  image: MosaicGrid,
-  out: PixelArray,
-  { grid, geocode, size }: SizedCell,
-  pixels: PixelArray,
-  empty: number,
-): void {
-  const { west, south, east, north } = gridByName(grid).bounds(geocode);
-  const columns = sourcePixels(
-    west - image.west,
-    (east - west) / size.width,
-    size.width,
-    image.pixelWidth,
-    image.width,
-  );
-  const rows = sourcePixels(
-    image.north - north,
-    (north - south) / size.height,
-    size.height,
-    image.pixelHeight,
-    image.height,
-  );
-  for (const [row, from] of rows)
-    for (const [column, source] of columns) {
-      const value = pixels[from * size.width + source];
-      if (value !== empty && !Number.isNaN(value)) out[row * image.width + column] = value;
-    }
+export class MosaicImage {
+  readonly ranks: Uint8Array;
+
+  constructor(
+    readonly grid: MosaicGrid,
+    readonly planes: PixelArray[],
+    private readonly empty: number,
+  ) {
+    this.ranks = new Uint8Array(grid.width * grid.height);
+  }
+
+  /**
+   * Copies the pixels of a cell that have a value in every plane, each to the pixels of the image whose centre it contains. Cells of the same
+   * pixel size are copied without resampling. `codes`: mask codes; null if all pixels are clear. Returns the number of copied pixels.
+   */
+  add(cell: SizedCell, planes: readonly PixelArray[], codes: ArrayLike<number> | null): number {
+    let copied = 0;
+    this.eachPixel(cell, (to, from) => {
+      const rank = codes ? rankOf(codes[from]!) : Rank.clear;
+      if (this.ranks[to]! >= rank || planes.some((plane) => this.isEmpty(plane[from]!))) return;
+      for (const [p, plane] of planes.entries()) this.planes[p]![to] = plane[from]!;
+      this.ranks[to] = rank;
+      copied++;
+    });
+    return copied;
+  }
+
+  /** True if all pixels of a cell have this rank or a better one. */
+  isComplete(cell: SizedCell, rank: number): boolean {
+    let isComplete = true;
+    this.eachPixel(cell, (to) => {
+      if (this.ranks[to]! < rank) isComplete = false;
+    });
+    return isComplete;
+  }
+
+  private isEmpty(value: number): boolean {
+    return value === this.empty || Number.isNaN(value);
+  }
+
+  private eachPixel({ grid, geocode, size }: SizedCell, visit: (to: number, from: number) => void): void {
+    const image = this.grid;
+    const { west, south, east, north } = gridByName(grid).bounds(geocode);
+    const columns = sourcePixels(
+      west - image.west,
+      (east - west) / size.width,
+      size.width,
+      image.pixelWidth,
+      image.width,
+    );
+    const rows = sourcePixels(
+      image.north - north,
+      (north - south) / size.height,
+      size.height,
+      image.pixelHeight,
+      image.height,
+    );
+    for (const [row, from] of rows)
+      for (const [column, source] of columns) visit(row * image.width + column, from * size.width + source);
+  }
 }
 
 /** Pairs of a pixel of the image and the pixel of the cell that contains its centre, along one axis that starts at the image's edge. */
@@ -201,10 +248,14 @@ export interface ExportResults extends Pick<TileCounts, 'bytesFetched'> {
   crs: string;
   /** Degrees. */
   bbox: Bbox;
-  /** Tiles in the image. */
+  /** Tiles that gave pixels. */
   tiles: number;
-  /** Days of these tiles, in UTC. */
-  dates: number;
+  /** Days of these tiles, in UTC, ascending. */
+  dates: string[];
+  /** Percent of the pixels with data that are cloud, cloud shadow or snow on every date. */
+  notClear: number;
+  /** Percent of the pixels with data that no date shows clear, and that were not assessed for cloud. */
+  notAssessed: number;
   /** For the layer of cloud removal: tiles whose clouds a model has filled, and raw tiles without cloud. */
   filled?: number;
   withoutCloud?: number;
@@ -252,6 +303,8 @@ interface ExportedTile {
   planes: TensorBand[];
   size: PixelGrid;
   groups: GroupRecord[];
+  /** Null if the tile has no mask, or only codes are exported, which describe pixels themselves. */
+  mask: TensorBand | null;
 }
 
 async function exportImage(
@@ -264,18 +317,11 @@ async function exportImage(
   const bands = inputs.bands ?? layer?.bands ?? [];
   await requireCollections(storage, params);
   const tiles = await exportedTiles(finder, params, bands, layer, job);
-  const dates = new Set(tiles.map(({ tile }) => new Date(tile.start).toISOString().slice(0, 10))).size;
-  if (layer && dates > 1)
-    job.log(
-      'warning',
-      `the image mixes ${dates} dates: the newest tile with data counts, so there can be seams at the edges of former clouds; name one date with datetime`,
-    );
   const collections = [...new Set(tiles.map(({ tile }) => tile.collection))].sort();
   if (collections.length > 1 && !params.collections) throw exportCollections(collections);
   const grids = [...new Set(tiles.map(({ tile }) => tile.grid))];
   if (grids.length > 1) throw exportGrids(grids);
-  // Later tiles replace the pixels of earlier ones.
-  tiles.sort((a, b) => a.tile.start - b.tile.start || (a.tile.id < b.tile.id ? -1 : 1));
+  tiles.sort(byClarity);
   const grid = mosaicGrid(tiles.map(({ tile, size }) => ({ ...tile, size })));
   const coding = commonCoding(tiles);
   const dataType = coding?.dataType ?? 'float32';
@@ -284,22 +330,32 @@ async function exportImage(
   const bytes = pixels * bands.length * bytesPerSample(dataType);
   if (bytes > MAX_IMAGE_BYTES) throw exportTooLarge(grid.width, grid.height, bands.length);
   const planes = bands.map(() => allocatePixels(dataType, pixels).fill(empty));
+  const image = new MosaicImage(grid, planes, empty);
+  const used: ExportedTile[] = [];
   const fetchedBytes: Pick<TileCounts, 'bytesFetched'> = {};
   for (const [done, one] of tiles.entries()) {
     job.signal.throwIfAborted();
-    const read = [{ tile: one.tile, groups: one.groups }];
-    const made = await withPinnedTiles(storage, read, (fetched) => {
-      addFetched(fetchedBytes, fetched);
-      const task = { tile: tileFiles(storage, one.tile), planes: one.planes, size: one.size, stored: coding };
-      return workers.run({ kind: 'planes', ...task }, { signal: job.signal });
-    });
-    for (const [b, plane] of made.entries())
-      copyCell(grid, planes[b], { ...one.tile, size: one.size }, plane, empty);
+    const cell = { ...one.tile, size: one.size };
+    // After a tile that was not assessed, only such tiles follow.
+    const best = one.tile.cloudCover === null ? Rank.notAssessed : Rank.clear;
+    if (!image.isComplete(cell, best)) {
+      const made = await withPinnedTiles(storage, [{ tile: one.tile, groups: one.groups }], (fetched) => {
+        addFetched(fetchedBytes, fetched);
+        const task = { kind: 'planes' as const, tile: tileFiles(storage, one.tile), size: one.size };
+        const read = (planes: TensorBand[], stored: TensorBandsTask['stored']) =>
+          workers.run({ ...task, planes, stored }, { signal: job.signal });
+        return Promise.all([read(one.planes, coding), one.mask ? read([one.mask], MASK_CODING) : []]);
+      });
+      if (image.add(cell, made[0], made[1][0] ?? null) > 0) used.push(one);
+    }
     job.progress({ total: tiles.length, done: done + 1, failed: 0, skipped: 0 });
   }
+  const shares = rankShares(image.ranks);
+  const dates = [...new Set(used.map(({ tile }) => new Date(tile.start).toISOString().slice(0, 10)))].sort();
+  for (const warning of exportWarnings(dates, shares)) job.log('warning', warning);
   const file = await encodeImage(
     workers,
-    { grid, tiles, collections, layer, bands, planes, coding, dataType, empty },
+    { grid, tiles: used, collections, layer, bands, planes, coding, dataType, empty },
     job,
   );
   const folder = await storage.results.makeFolder(job.id);
@@ -317,11 +373,47 @@ async function exportImage(
     ...{ file: FILE_NAME, bytes: file.length, width: grid.width, height: grid.height, bands, dataType },
     crs: `EPSG:${epsg}`,
     bbox: bboxOf(tiles),
-    tiles: tiles.length,
+    tiles: used.length,
     dates,
-    ...(layer?.made === 'cloud-free' && countFilled(tiles)),
+    ...shares,
+    ...(layer?.made === 'cloud-free' && countFilled(used)),
     ...fetchedBytes,
   };
+}
+
+/** How mask codes are read. */
+const MASK_CODING = { dataType: 'uint8', empty: Mask.nodata } as const;
+
+/** The order of the maps: the least cloudy tile first, unknown cloud cover last; ties are ordered newest first, then by id. */
+function byClarity({ tile: a }: ExportedTile, { tile: b }: ExportedTile): number {
+  const cloud = ({ cloudCover }: TileRecord) => cloudCover ?? 101;
+  return cloud(a) - cloud(b) || b.start - a.start || (a.id < b.id ? -1 : 1);
+}
+
+function rankShares(ranks: Uint8Array): Pick<ExportResults, 'notClear' | 'notAssessed'> {
+  const counts = maskHistogram(ranks);
+  const all = ranks.length - counts[Rank.empty]!;
+  const share = (count: number) => (all === 0 ? 0 : (100 * count) / all);
+  return { notClear: share(counts[Rank.notClear]!), notAssessed: share(counts[Rank.notAssessed]!) };
+}
+
+function exportWarnings(
+  dates: string[],
+  { notClear, notAssessed }: Pick<ExportResults, 'notClear' | 'notAssessed'>,
+): string[] {
+  const percent = (share: number) => `${share < 0.1 ? 'less than 0.1' : share.toFixed(1)} %`;
+  const warnings: string[] = [];
+  if (dates.length > 1)
+    warnings.push(
+      `the image mixes ${dates.length} dates, ${dates[0]} to ${dates.at(-1)}: each pixel is of the least cloudy tile in which it is clear; name one date with datetime`,
+    );
+  if (notClear > 0)
+    warnings.push(
+      `${percent(notClear)} of the pixels are cloud, cloud shadow or snow on every selected date`,
+    );
+  if (notAssessed > 0)
+    warnings.push(`${percent(notAssessed)} of the pixels were not assessed for cloud, so they may be cloud`);
+  return warnings;
 }
 
 /** Throws TW_WRANGLE_EXPORT_NOTHING if no tile is selected, or none that a model of the layer has made, and TW_WRANGLE_NO_BAND. */
@@ -366,7 +458,9 @@ function exportedTile(tile: TileRecord, bands: string[]): ExportedTile | undefin
   const sizes = [...read].map((group) => tile.groups[group]);
   const { width, height } = sizes.reduce((a, b) => (b.width * b.height > a.width * a.height ? b : a));
   const groups = tile.groups.filter(({ role }, i) => role === 'mask' || read.has(i));
-  return { tile, planes, size: { width, height }, groups };
+  const areCodes = [...read].every((group) => isCodeGroup(tile.groups[group]!));
+  const mask = areCodes ? null : resolveBandRequest(tile, { text: 'mask', collection: undefined });
+  return { tile, planes, size: { width, height }, groups, mask: mask?.plane ?? null };
 }
 
 interface Coding {
@@ -410,8 +504,8 @@ function encodeImage(
   job: JobContext,
 ): Promise<Uint8Array> {
   const { width, height, west: originX, north: originY, pixelWidth, pixelHeight } = grid;
-  // In the order of their times.
-  const [first, last] = [tiles[0].tile.start, tiles.at(-1)!.tile.start];
+  const starts = tiles.map(({ tile }) => tile.start);
+  const [first, last] = [Math.min(...starts), Math.max(...starts)];
   const image = {
     ...{ width, height, dataType, bands: planes },
     transform: { originX, originY, pixelWidth, pixelHeight },

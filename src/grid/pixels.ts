@@ -75,8 +75,9 @@ const WIDTH_STEPS_PER_OCTAVE = 8;
 /** Where a degree of latitude has its mean length. */
 const MEAN_DEGREE_LATITUDE = 45;
 
-/** Width and height of a geohash cell for its pixel grid: the width in steps, the height equal at all latitudes. */
-function steppedSizeMetres(grid: Grid, geocode: string): { width: number; height: number } {
+/** Width and height of a cell for its pixel grid. Geohash: the width in steps, the height equal at all latitudes. */
+function nominalSizeMetres(grid: Grid, geocode: string): { width: number; height: number } {
+  if (grid.name !== 'geohash') return cellSizeMetres(grid, geocode);
   const { west, south, east, north } = grid.bounds(geocode);
   const widest = (east - west) * metresPerDegree(0).lon;
   const octaves = Math.log2(widest / cellSizeMetres(grid, geocode).width);
@@ -89,7 +90,7 @@ function steppedSizeMetres(grid: Grid, geocode: string): { width: number; height
 
 /**
  * Pixel grid of a cell for each band group of a product. It depends only on the groups' nominal pixel sizes in ground metres,
- * so all dates of a cell stack. Geohash: the cell's stepped size divided by the pixel size; the coarsest group is
+ * so all dates of a cell stack. Geohash: the cell's nominal size divided by the pixel size; the coarsest group is
  * rounded first, and finer groups are a whole multiple of it if their sizes are. Quadtile: for each group the smallest
  * power of two that is not coarser than its pixels.
  */
@@ -98,9 +99,8 @@ export function computePixelGrids(
   geocode: string,
   resolutions: readonly { x: number; y: number }[],
 ): PixelGrid[] {
-  const isGeohash = grid.name === 'geohash';
-  const ground = isGeohash ? steppedSizeMetres(grid, geocode) : cellSizeMetres(grid, geocode);
-  const counts = isGeohash ? wholeMultiples : powersOfTwo;
+  const ground = nominalSizeMetres(grid, geocode);
+  const counts = grid.name === 'geohash' ? wholeMultiples : powersOfTwo;
   const widths = counts(
     ground.width,
     resolutions.map((resolution) => resolution.x),
@@ -239,7 +239,7 @@ export function defaultPrecision(grid: Grid, lon: number, lat: number, resolutio
   const x = Math.min(Math.max(point[0], west), east);
   const y = Math.min(Math.max(point[1], south), north);
   for (let precision = grid.maxPrecision; precision > grid.minPrecision; precision--) {
-    if (cellSizeMetres(grid, grid.encode(x, y, precision)).width >= MIN_CELL_WIDTH_PIXELS * resolution)
+    if (nominalSizeMetres(grid, grid.encode(x, y, precision)).width >= MIN_CELL_WIDTH_PIXELS * resolution)
       return precision;
   }
   return grid.minPrecision;

@@ -36,6 +36,9 @@ export const physicalValue = (
 export const isClear = (code: number) =>
   code === Mask.clear || code === Mask.filled || code === Mask.notAssessed;
 
+/** True for groups of codes such as classes and quality flags. They describe pixels themselves, so no mask applies to them. */
+export const isCodeGroup = ({ codes, role }: GroupRecord) => codes === true || role !== 'data';
+
 /** Returns the file of a band. `nodata` replaces the nodata value of the band. */
 export function bandFile(
   storage: Storage,
@@ -54,8 +57,7 @@ export function bandFile(
  * undefined if all bands are codes, because codes such as classes and quality flags describe pixels themselves.
  */
 export function maskFile(storage: Storage, tile: TileRecord, places: BandIndex[]): BandFile | undefined {
-  const isCode = ({ codes, role }: GroupRecord) => codes === true || role !== 'data';
-  if (places.length > 0 && places.every(({ group }) => isCode(tile.groups[group]))) return undefined;
+  if (places.length > 0 && places.every(({ group }) => isCodeGroup(tile.groups[group]))) return undefined;
   const group = tile.groups.findIndex(({ role }) => role === 'mask');
   return group < 0 ? undefined : { ...bandFile(storage, tile, { group, band: 0 }), hole: NaN };
 }

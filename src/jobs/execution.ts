@@ -8,6 +8,9 @@ import { hasEnded, type JobRegistry, jobError, QUEUED_STATE, stateLine } from '.
 /** Minimum interval between writes of progress and log lines. */
 const WRITE_INTERVAL_MS = 500;
 
+/** Number of warnings in the results of a job. The log has more. */
+const MAX_WARNINGS = 100;
+
 export type JobListener = (job: JobRecord) => void;
 
 /** Called with each line of the log of a job, which may not be on disk yet. */
@@ -126,12 +129,16 @@ export class JobExecution {
     return Math.max(Date.now(), this.pending.started ?? 0);
   }
 
-  /** Adds the duration of the job to the results. A single run does not know when earlier runs started. */
+  /** Adds the duration and the warnings of the job to the results. A single run does not know when earlier runs started. */
   private resultsAt(finished: number, results: unknown): unknown {
-    const { started } = this.pending;
+    const { started, warnings } = this.pending;
     const isObject = typeof results === 'object' && results !== null && !Array.isArray(results);
     if (!isObject || started === undefined) return this.redactPaths(results);
-    return { ...this.redactPaths(results), seconds: (finished - started) / 1000 };
+    return {
+      ...this.redactPaths(results),
+      ...(warnings && { warnings }),
+      seconds: (finished - started) / 1000,
+    };
   }
 
   private context(): FullJobContext {
@@ -154,8 +161,11 @@ export class JobExecution {
       message: (text) => this.writeLater({ message: this.redactPaths(text) }),
       log: (level, text) => {
         if (this.pending.status !== 'running') return;
-        this.addLine({ time: Date.now(), level, text: this.redactPaths(text) });
-        this.writeLater({});
+        const line = { time: Date.now(), level, text: this.redactPaths(text) };
+        this.addLine(line);
+        const { warnings = [] } = this.pending;
+        const isNew = level === 'warning' && warnings.length < MAX_WARNINGS && !warnings.includes(line.text);
+        this.writeLater(isNew ? { warnings: [...warnings, line.text] } : {});
       },
       partial: (results) => {
         this.partialResults = results;

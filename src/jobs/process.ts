@@ -57,12 +57,12 @@ export interface Process {
   usesBarrier?(inputs: unknown): boolean;
   /** True if this node can take over a job that another node has accepted; without it, every node can. */
   canTakeOver?(inputs: unknown): Promise<boolean>;
-  /** Does the work. Throws a TilewrightError if the inputs cannot be used. The job adds `seconds` to results that are an object. */
+  /** Does the work. Throws a TilewrightError if the inputs cannot be used. The job adds `seconds` and `warnings` to results that are an object. */
   run(inputs: unknown, context: JobContext): Promise<unknown>;
 }
 
 /** Results of a job as they are reported. The job adds its duration, including all runs on all nodes and the time between them. */
-export type Timed<Results> = Results & { seconds: number };
+export type Timed<Results> = Results & { seconds: number; warnings?: string[] };
 
 /** Counts of tiles, or of other units of the work. */
 export interface JobProgress {

@@ -184,6 +184,8 @@ export interface JobRecord {
   /** Progress from 0 to 1, if the work does not report it as tiles. */
   share?: number;
   message: string;
+  /** The first warnings of its log. */
+  warnings?: string[];
   inputs: unknown;
   /** Requested outputs of the results, and `raw` if they are sent without a document; absent for a document with all of them. */
   resultOptions?: { outputs?: string[]; raw?: boolean };

@@ -2,13 +2,18 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { exportTooLarge } from '../../src/derive/errors.js';
-import { copyCell, mosaicGrid } from '../../src/derive/export.js';
-import type { ExportResults } from '../../src/derive/index.js';
+import { MosaicImage, mosaicGrid } from '../../src/derive/export.js';
+import { DerivePool, type ExportResults, exportProcess } from '../../src/derive/index.js';
+import { localQueries } from '../../src/dht/index.js';
 import { geohash } from '../../src/grid/index.js';
-import { readRaster } from '../../src/raster/index.js';
+import { TileFinder } from '../../src/query/index.js';
+import { Mask, readRaster } from '../../src/raster/index.js';
+import { Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tilewright } from '../support/command.js';
 import { hasGdal } from '../support/gdal.js';
 import { putModel } from '../support/models.js';
@@ -16,6 +21,7 @@ import { testNode, tilesOf } from '../support/node.js';
 import { runProcess } from '../support/process.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
+import { randomly, runProcess as runDerive, storeScene } from './tiles.js';
 
 test('an exported image has the pixels of the tiles', async (t) => {
   const folder = await tempFolder(t);
@@ -173,7 +179,10 @@ test('the layer of an index has its bands, and says why it is empty', async (t) 
   const made = await runProcess<{ tiles: number }>(node, 'predict', { model: id });
   assert.equal(made.tiles, 2);
   const exported = await runProcess<ExportResults>(node, 'export', inputs);
-  assert.deepEqual([exported.tiles, exported.dates, exported.bands], [2, 2, ['ndvi']]);
+  assert.deepEqual(
+    [exported.tiles, exported.dates, exported.bands],
+    [2, ['2024-06-01', '2024-06-02'], ['ndvi']],
+  );
   await node.close();
   const none = await run('predict', other.id, '--datetime', '2024-06-02');
   assert.match(
@@ -217,12 +226,74 @@ test('cells with another number of pixels are resampled to the finest', () => {
   }));
   const grid = mosaicGrid(cells);
   const out = new Float32Array(grid.width * grid.height).fill(NaN);
+  const image = new MosaicImage(grid, [out], NaN);
   for (const [i, cell] of cells.entries())
-    copyCell(grid, out, cell, new Float32Array(cell.size.width * cell.size.height).fill(i), NaN);
+    image.add(cell, [new Float32Array(cell.size.width * cell.size.height).fill(i)], null);
   for (let row = 0; row < grid.height; row++)
     for (let column = 0; column < grid.width; column++) {
       const x = grid.west + (column + 0.5) * grid.pixelWidth;
       const y = grid.north - (row + 0.5) * grid.pixelHeight;
       assert.equal(out[row * grid.width + column], names.indexOf(geohash.encode(x, y, 5)));
     }
+});
+
+test('an image of several dates has the clear pixel of the least cloudy date', async (t) => {
+  const folder = await tempFolder(t);
+  const workers = new DerivePool(1);
+  atEnd(t, () => workers.close());
+  const storage = await Storage.open(join(folder, 'data'), { reserve: 0 });
+  atEnd(t, () => storage.close());
+  const [width, height] = [20, 15];
+  const random = randomly(8);
+  const codes = [Mask.nodata, Mask.clear, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed];
+  // The last date was never assessed, and has pixels at all places.
+  const weights = [
+    [1, 5, 5, 1, 1, 1],
+    [1, 7, 2, 1, 0, 2],
+    [1, 4, 6, 1, 1, 0],
+    [0, 0, 0, 0, 0, 1],
+  ];
+  const dates = weights.map((share, n) => {
+    const drawnFrom = share.flatMap((count, c) => Array<number>(count).fill(codes[c]!));
+    const mask = Uint8Array.from({ length: width * height }, (_, i) => {
+      const found = drawnFrom[Math.floor(random() * drawnFrom.length)]!;
+      // One corner is cloud on all dates that were assessed, and is empty on the last one.
+      return i % width < 4 && i < 4 * width ? (n === 3 ? Mask.nodata : Mask.cloud) : found;
+    });
+    const pixels = mask.map((code, i) => (code === 0 ? 0 : 1 + ((n * 50 + i) % 250)));
+    return { mask, pixels: Uint16Array.from(pixels) };
+  });
+  const bands = (pixels: Uint16Array) => [{ name: 'red', scale: 1, offset: 0, pixels }];
+  for (const [n, { mask, pixels }] of dates.entries()) {
+    const groups = [{ name: '10m', width, height, bands: bands(pixels) }];
+    await storeScene(storage, { id: `s${n}`, day: n, tiles: [{ geocode: '9q8yyk', groups, mask }] });
+  }
+  const finder = new TileFinder(storage, localQueries(storage.index));
+  const process_ = exportProcess({ storage, finder, workers });
+  const results = await runDerive<ExportResults>(storage, process_, { bands: ['red'] });
+  const cloud = ({ mask }: (typeof dates)[number]) => {
+    const assessed = mask.filter((code) => code > 0 && code < 6);
+    return assessed.length === 0 ? 2 : assessed.filter((code) => code === 2).length / assessed.length;
+  };
+  const ordered = dates.toSorted((a, b) => cloud(a) - cloud(b) || dates.indexOf(b) - dates.indexOf(a));
+  const counts = { notClear: 0, notAssessed: 0, data: 0 };
+  const expected = Array.from({ length: width * height }, (_, i) => {
+    const kinds = [[Mask.clear], [Mask.notAssessed], [Mask.cloud, Mask.shadow, Mask.snow]] as number[][];
+    for (const [k, kind] of kinds.entries()) {
+      const date = ordered.find(({ mask }) => kind.includes(mask[i]!));
+      if (!date) continue;
+      counts.data++;
+      if (k === 1) counts.notAssessed++;
+      if (k === 2) counts.notClear++;
+      return date.pixels[i]!;
+    }
+    return 0;
+  });
+  const [job] = await readdir(join(folder, 'data', 'results'));
+  const { bands: found } = await readRaster(storage.results.path(job!, results.file));
+  assert.deepEqual([...found[0]!], expected);
+  assert.equal(results.notClear, (100 * counts.notClear) / counts.data);
+  assert.equal(results.notAssessed, (100 * counts.notAssessed) / counts.data);
+  assert.ok(counts.notClear > 10 && counts.notAssessed > 10);
+  assert.equal(results.dates.length, 4);
 });

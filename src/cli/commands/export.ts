@@ -12,14 +12,14 @@ import {
   toFilterParams,
   withJobOptions,
 } from '../options.js';
-import { logToStderr, print, printJson } from '../output.js';
+import { print, printJson, printWarnings } from '../output.js';
 
 type ExportFlags = JobOptions & { layer?: string; bands?: string; output: string };
 
 export function exportCommand(): Command {
   const command = addOptions(
     new Command('export').description(
-      'write the tiles of a region as one Cloud Optimized GeoTIFF; tiles are complete, not clipped to the region; if tiles of several dates have data, the newest one counts',
+      'write the tiles of a region as one Cloud Optimized GeoTIFF; tiles are complete, not clipped to the region; of several dates, the least cloudy one that is clear at a pixel counts',
     ),
     [
       createOption(
@@ -47,15 +47,12 @@ export function exportCommand(): Command {
       );
       await client.download(job, results.file, flags.output);
       if (flags.format === 'json') return printJson({ job, ...results, file: flags.output });
-      const { width, height, dataType, crs, tiles, dates, filled, withoutCloud, seconds } = results;
+      const { width, height, dataType, crs, tiles, filled, withoutCloud, seconds } = results;
       const kinds = filled === undefined ? '' : ` (${filled} filled, ${withoutCloud} without cloud)`;
       print(
         `${flags.output}: ${plural(tiles, 'tile')}${kinds}, ${width} x ${height} px, ${dataType}, ${crs}, ${formatDuration(seconds)}`,
       );
-      if (layer !== undefined && dates > 1)
-        logToStderr(
-          `warning: the image mixes ${dates} dates: the newest tile with data counts, so there can be seams at the edges of former clouds; name one date with --datetime`,
-        );
+      printWarnings(results);
     });
   });
 }
