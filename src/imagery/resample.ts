@@ -15,6 +15,7 @@ const sinc = (x: number) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x)
 
 /** The kernels of GDAL. */
 const KERNELS = {
+  bilinear: { radius: 1, weight: (x) => Math.max(0, 1 - Math.abs(x)) },
   /** Cubic convolution with a = -0.5 (Keys 1981). */
   cubic: {
     radius: 2,
@@ -54,7 +55,10 @@ interface Taps {
 
 /** Steps up to this many pixels are not smoothed over the step, as in GDAL. */
 const MAX_UNSMOOTHED_STEP = 1 / 0.95;
-/** Largest factor by which kernels are widened, unlike in GDAL: wider ones would cost more than reading the pixels. */
+/**
+ * Largest factor by which large kernels are widened, unlike in GDAL: wider ones would cost more than reading the pixels. The bilinear
+ * kernel costs little more than the mean of the same pixels.
+ */
 const MAX_KERNEL_SCALE = 4;
 
 /** `centres`: positions in pixels, 0 at the edge of the first pixel; `step`: pixels from one position to the next. */
@@ -63,7 +67,8 @@ function tapsOf(name: KernelName, centres: Float64Array, step: number, size: num
 }
 
 function kernelTaps({ radius, weight }: Kernel, centres: Float64Array, step: number, size: number): Taps {
-  const scale = step > MAX_UNSMOOTHED_STEP ? Math.min(step, MAX_KERNEL_SCALE) : 1;
+  const most = radius > 1 ? MAX_KERNEL_SCALE : Infinity;
+  const scale = step > MAX_UNSMOOTHED_STEP ? Math.min(step, most) : 1;
   const reach = radius * scale;
   const spans = Array.from(centres, (centre) => {
     // The pixels whose centres are nearer than the reach.
@@ -108,13 +113,15 @@ function taps(
   return { from, to, first, weights, count, beyond };
 }
 
-/**
- * Weighted means of a window of the pixels [columns.from, columns.to) x [rows.from, rows.to), along rows first. A mean over NaN values is
- * NaN.
- */
-function convolve(source: Float64Array, columns: Taps, rows: Taps): Float64Array {
-  const width = columns.to - columns.from;
-  const height = rows.to - rows.from;
+type WindowSize = Pick<Window, 'width' | 'height'>;
+
+/** Weighted means of the pixels of a window, along rows first. A mean over NaN values is NaN. */
+function convolve(
+  source: Float64Array,
+  { width, height }: WindowSize,
+  columns: Taps,
+  rows: Taps,
+): Float64Array {
   const across = columns.first.length;
   const lines = new Float64Array(across * height);
   for (let row = 0, o = 0; row < height; row++)
@@ -181,14 +188,11 @@ export async function resampleBand(
     ({ width }) => levels[0].width / width <= Math.max(1, finest) + PIXEL_EPSILON,
   );
   const { width, height } = levels[level];
-  if (resampling !== 'nearest' && resampling !== 'bilinear')
-    return byKernel(source, file, level, { width, height }, view, resampling);
-  const columns = axisOf(view.columns, width, resampling === 'bilinear' ? 1 : 0);
-  const rows = axisOf(view.rows, height, resampling === 'bilinear' ? 1 : 0);
+  if (resampling !== 'nearest') return byKernel(source, file, level, { width, height }, view, resampling);
+  const columns = nearestOf(view.columns, width);
+  const rows = nearestOf(view.rows, height);
   const pixels = await reader.window(file.path, file.band, level, windowOf(columns, rows));
-  return resampling === 'nearest'
-    ? nearest(pixels, file, columns, rows)
-    : bilinear(pixels, file, columns, rows);
+  return nearest(pixels, file, columns, rows);
 }
 
 const windowOf = (columns: Span, rows: Span): Window => ({
@@ -201,7 +205,7 @@ const windowOf = (columns: Span, rows: Span): Window => ({
 /**
  * Kernels without negative weights. The weights of pixels without data or beyond the edge of the file are distributed to the other pixels.
  */
-const RENORMALISED_KERNELS: KernelName[] = ['average', 'cubic_spline'];
+const RENORMALISED_KERNELS: KernelName[] = ['average', 'bilinear', 'cubic_spline'];
 
 /** Stored pixels of a window, and the positions at which their weighted means are computed. Plain data, for worker threads. */
 export interface KernelTask {
@@ -222,9 +226,9 @@ async function byKernel(
 ): Promise<Float64Array> {
   const columns = kernelAxis(kernel, view.columns, view.columnStep, width);
   const rows = kernelAxis(kernel, view.rows, view.rowStep, height);
-  const pixels = await reader.window(file.path, file.band, level, windowOf(columns.taps, rows.taps));
+  const pixels = await reader.window(file.path, file.band, level, windowOf(columns, rows));
   const task = { pixels, file, columns, rows, kernel };
-  const windowRows = rows.taps.to - rows.taps.from;
+  const windowRows = rows.to - rows.from;
   const across = view.columns.length;
   const products = across * (windowRows * columns.taps.count + view.rows.length * rows.taps.count);
   if (products <= MAX_MAIN_THREAD_STEPS) return resampleByKernel(task);
@@ -236,66 +240,85 @@ export type ResampleHandlers = typeof RESAMPLE_HANDLERS;
 
 /**
  * Weighted means of many pixels. A kernel with negative weights needs all of its pixels: if some of them have no data or lie beyond the
- * edge of the file, the value is the bilinear one, as in GDAL's cubic warps.
+ * edge of the file, the value is the bilinear one, as in GDAL's cubic warps. NaN where the nearest pixel has no data.
  */
 function resampleByKernel({ pixels, file, columns, rows, kernel }: KernelTask): Float64Array {
-  const source = Float64Array.from(pixels, (value) => (value === file.hole ? NaN : value));
-  const plain = bilinear(pixels, file, columns.axis, rows.axis);
+  const source = valuesOf(pixels, file.hole);
+  const width = columns.to - columns.from;
+  const size = { width, height: rows.to - rows.from };
   const shared = RENORMALISED_KERNELS.includes(kernel);
-  const out = (shared ? renormalisedMeans : convolve)(source, columns.taps, rows.taps);
-  const across = columns.axis.nearest.length;
+  const means = shared && source.hasHoles ? renormalisedMeans : convolve;
+  const out = means(source.values, size, columns.taps, rows.taps);
+  let plain: Float64Array | undefined;
+  const across = columns.nearest.length;
   for (let i = 0; i < out.length; i++) {
-    const beyond = columns.taps.beyond[i % across] || rows.taps.beyond[Math.floor(i / across)];
-    const usable = (shared || !beyond) && !Number.isNaN(out[i]) && !Number.isNaN(plain[i]);
-    out[i] = usable ? out[i] * file.scale + file.offset : plain[i];
+    const [x, y] = [i % across, Math.floor(i / across)];
+    const beyond = columns.taps.beyond[x] || rows.taps.beyond[y];
+    if (source.hasHoles && Number.isNaN(source.values[rows.nearest[y] * width + columns.nearest[x]])) {
+      out[i] = NaN;
+      continue;
+    }
+    if ((!shared && beyond) || Number.isNaN(out[i])) {
+      plain ??= renormalisedMeans(source.values, size, columns.plain, rows.plain);
+      out[i] = plain[i];
+    }
+    out[i] = out[i] * file.scale + file.offset;
   }
   return out;
 }
 
+/** Stored pixels with NaN for no data. */
+function valuesOf(pixels: PixelArray, hole: number): { values: Float64Array; hasHoles: boolean } {
+  const values = new Float64Array(pixels.length);
+  let hasHoles = false;
+  for (let i = 0; i < values.length; i++) {
+    const value = pixels[i];
+    const isHole = value === hole || Number.isNaN(value);
+    hasHoles ||= isHole;
+    values[i] = isHole ? NaN : value;
+  }
+  return { values, hasHoles };
+}
+
 /** Means of the pixels that have data; NaN if there are none. */
-function renormalisedMeans(source: Float64Array, columns: Taps, rows: Taps): Float64Array {
-  const sums = convolve(
-    source.map((value) => (Number.isNaN(value) ? 0 : value)),
-    columns,
-    rows,
-  );
-  const weights = convolve(
-    source.map((value) => (Number.isNaN(value) ? 0 : 1)),
-    columns,
-    rows,
-  );
+function renormalisedMeans(source: Float64Array, size: WindowSize, columns: Taps, rows: Taps): Float64Array {
+  const values = new Float64Array(source.length);
+  const known = new Float64Array(source.length);
+  for (let i = 0; i < source.length; i++) {
+    if (Number.isNaN(source[i])) continue;
+    values[i] = source[i];
+    known[i] = 1;
+  }
+  const sums = convolve(values, size, columns, rows);
+  const weights = convolve(known, size, columns, rows);
   return sums.map((sum, i) => sum / weights[i]);
 }
 
-interface KernelAxis {
+interface KernelAxis extends Span {
   taps: Taps;
-  axis: Axis;
+  /** Taps of the bilinear kernel. */
+  plain: Taps;
+  /** The pixel of each position, counted from `from`. */
+  nearest: Int32Array;
 }
 
-/** Taps of a kernel, and positions for bilinear values, in one window that contains both. */
+/** Taps of a kernel and of the bilinear one in one window that contains both. */
 function kernelAxis(kernel: KernelName, shares: Float64Array, shareStep: number, size: number): KernelAxis {
   const last = shares.length - 1;
   // Rows of a map in degrees have varying distances.
-  const step = last > 0 ? (shares[last] - shares[0]) / last : shareStep;
-  const taps = tapsOf(
-    kernel,
-    shares.map((share) => share * size),
-    step * size,
-    size,
-  );
-  const axis = axisOf(shares, size, 1);
-  const from = Math.min(taps.from, axis.from);
-  const to = Math.max(taps.to, axis.to);
-  const shift = (indexes: Int32Array, by: number) => indexes.map((index) => index + by);
+  const step = (last > 0 ? (shares[last] - shares[0]) / last : shareStep) * size;
+  const centres = shares.map((share) => share * size);
+  const taps = tapsOf(kernel, centres, step, size);
+  const plain = kernel === 'bilinear' ? taps : tapsOf('bilinear', centres, step, size);
+  const pixel = nearestOf(shares, size);
+  const from = Math.min(taps.from, plain.from, pixel.from);
+  const to = Math.max(taps.to, plain.to, pixel.to);
+  const shifted = (own: Taps) => ({ ...own, from, to, first: own.first.map((at) => at + own.from - from) });
   return {
-    taps: { ...taps, from, to, first: shift(taps.first, taps.from - from) },
-    axis: {
-      ...axis,
-      from,
-      to,
-      nearest: shift(axis.nearest, axis.from - from),
-      before: shift(axis.before, axis.from - from),
-    },
+    ...{ from, to },
+    taps: shifted(taps),
+    plain: shifted(plain),
+    nearest: pixel.nearest.map((at) => at + pixel.from - from),
   };
 }
 
@@ -305,87 +328,26 @@ interface Span {
   to: number;
 }
 
-/** For each position along one axis: its pixel, and for interpolation the pixel before it and the distance from that pixel. */
-interface Axis extends Span {
-  /** Indexes count from `from`. */
+/** The pixel of each position along one axis, counted from `from`. */
+interface Nearest extends Span {
   nearest: Int32Array;
-  before: Int32Array;
-  /** 0 at the centre of the pixel before, 1 at the centre of the pixel after. */
-  part: Float64Array;
 }
 
-/** `margin`: number of pixels that are needed beyond the nearest ones. */
-function axisOf(shares: Float64Array, size: number, margin: number): Axis {
+function nearestOf(shares: Float64Array, size: number): Nearest {
   const pixelAt = (share: number) =>
     Math.min(size - 1, Math.max(0, Math.floor(share * size + PIXEL_EPSILON)));
-  const from = Math.max(0, pixelAt(shares[0]) - margin);
-  const to = Math.min(size, pixelAt(shares[shares.length - 1]) + 1 + margin);
-  const count = shares.length;
-  const axis: Axis = {
-    from,
-    to,
-    nearest: new Int32Array(count),
-    before: new Int32Array(count),
-    part: new Float64Array(count),
-  };
-  for (let i = 0; i < count; i++) {
-    const centre = shares[i] * size - 0.5;
-    const before = Math.floor(centre);
-    axis.nearest[i] = pixelAt(shares[i]) - from;
-    axis.before[i] = before - from;
-    axis.part[i] = centre - before;
-  }
-  return axis;
+  const from = pixelAt(shares[0]);
+  const to = pixelAt(shares[shares.length - 1]) + 1;
+  return { from, to, nearest: Int32Array.from(shares, (share) => pixelAt(share) - from) };
 }
 
-function nearest(pixels: PixelArray, file: BandFile, columns: Axis, rows: Axis): Float64Array {
+function nearest(pixels: PixelArray, file: BandFile, columns: Nearest, rows: Nearest): Float64Array {
   const width = columns.to - columns.from;
   const across = columns.nearest.length;
   const out = new Float64Array(across * rows.nearest.length);
   for (let y = 0, o = 0; y < rows.nearest.length; y++) {
     const row = rows.nearest[y] * width;
     for (let x = 0; x < across; x++, o++) out[o] = physicalValue(pixels[row + columns.nearest[x]], file);
-  }
-  return out;
-}
-
-/** Weights are distributed among the neighbours that have data. */
-function bilinear(pixels: PixelArray, file: BandFile, columns: Axis, rows: Axis): Float64Array {
-  const { hole, scale, offset } = file;
-  const width = columns.to - columns.from;
-  const height = rows.to - rows.from;
-  const across = columns.nearest.length;
-  const out = new Float64Array(across * rows.nearest.length);
-  const valueAt = (column: number, row: number) => {
-    if (column < 0 || row < 0 || column >= width || row >= height) return NaN;
-    const value = pixels[row * width + column];
-    return value === hole ? NaN : value;
-  };
-  let sum = 0;
-  let weights = 0;
-  const add = (value: number, across: number, along: number) => {
-    if (Number.isNaN(value)) return;
-    weights += across * along;
-    sum += value * across * along;
-  };
-  for (let y = 0, o = 0; y < rows.nearest.length; y++) {
-    const top = rows.before[y];
-    const down = rows.part[y];
-    for (let x = 0; x < across; x++, o++) {
-      if (Number.isNaN(valueAt(columns.nearest[x], rows.nearest[y]))) {
-        out[o] = NaN;
-        continue;
-      }
-      const left = columns.before[x];
-      const right = columns.part[x];
-      sum = 0;
-      weights = 0;
-      add(valueAt(left, top), 1 - right, 1 - down);
-      add(valueAt(left + 1, top), right, 1 - down);
-      add(valueAt(left, top + 1), 1 - right, down);
-      add(valueAt(left + 1, top + 1), right, down);
-      out[o] = (sum / weights) * scale + offset;
-    }
   }
   return out;
 }

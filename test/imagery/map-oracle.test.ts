@@ -39,6 +39,8 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       [19, 'nearest', 'NONE'],
       [19, 'bilinear', 'NONE'],
       [17, 'bilinear', 'NONE'],
+      [16, 'bilinear', 'NONE'],
+      [15, 'bilinear', undefined],
       [19, 'cubic', 'NONE'],
       [16, 'cubic', 'NONE'],
       [19, 'cubic_spline', 'NONE'],

@@ -24,7 +24,7 @@ class MemoryReader {
   constructor(private readonly levels: Image[]) {}
 
   async structure() {
-    return { dataType: 'float64', levels: this.levels, masked: false };
+    return { dataType: 'float64', levels: this.levels, masks: 0 };
   }
 
   async window(_path: string, _band: number, level: number, window: Window) {
@@ -87,7 +87,8 @@ function axisWeights(
     for (let pixel = Math.floor(west); pixel < east; pixel++) found.push([pixel, shared(pixel)]);
     return found;
   }
-  const widened = method === 'bilinear' || step <= 1 / 0.95 ? 1 : Math.min(step, 4);
+  const most = method === 'bilinear' ? Infinity : 4;
+  const widened = step <= 1 / 0.95 ? 1 : Math.min(step, most);
   return weightsAt(centre, REACH[method] * widened, (distance) => WEIGHTS[method](distance / widened));
 }
 
@@ -211,13 +212,13 @@ test('the overview is the smallest with at least the pixels of the image in both
   assert.equal(third.level, 1);
 });
 
-test('nearest reads the required pixels, bilinear one more on each side inside the raster', async () => {
+test('only pixels that contribute are read', async () => {
   const image = imageOf(20, 10, 7, 0);
   const view = cellPartViewport(4, 2, { west: 0.25, east: 0.45, north: 0, south: 0.2 });
   const nearest = await sample([image], view, 'nearest');
   assert.deepEqual(nearest.window, { column: 5, row: 0, width: 4, height: 2 });
   const bilinear = await sample([image], view, 'bilinear');
-  assert.deepEqual(bilinear.window, { column: 4, row: 0, width: 6, height: 3 });
+  assert.deepEqual(bilinear.window, { column: 5, row: 0, width: 4, height: 2 });
   // The centre of a pixel belongs to that pixel.
   for (const [i, value] of bilinear.values.entries()) near(value, nearest.values[i]!, `pixel ${i}`);
 });
