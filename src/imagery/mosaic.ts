@@ -61,8 +61,11 @@ export interface RenderContext extends ResampleContext {
   pool: TaskPool<ResampleHandlers & RenderHandlers>;
 }
 
-/** Returns 1 for the pixels of `open` that are clear in a tile; undefined if none is clear. Codes of a mask are never interpolated. */
-async function clearPixels(
+/** How a pixel of a tile can be used. A pixel that was not assessed for cloud is used if no date is clear there. */
+const Use = { none: 0, notAssessed: 1, clear: 2 } as const;
+
+/** Returns how the pixels of `open` that are not 0 can be used; undefined if none can. Codes of a mask are never interpolated. */
+async function usablePixels(
   source: RenderContext,
   tile: TileRecord,
   view: Viewport,
@@ -71,13 +74,15 @@ async function clearPixels(
 ): Promise<Uint8Array | undefined> {
   const { storage } = source;
   const mask = maskFile(storage, tile, resolveBands(expressions, tile.groups).indices);
-  if (!mask) return open;
+  if (!mask) return open.map((isOpen) => (isOpen ? Use.clear : Use.none));
   await storage.ensureFiles(tile, groupsOf(tile, [], true));
   const codes = await resampleBand(source, mask, view, 'nearest');
   // Another nodata value decides itself which pixels hold data.
   const shows = (code: number) => isClear(code) || (nodata !== undefined && code === Mask.nodata);
-  const clear = open.map((isOpen, i) => (isOpen && shows(codes[i]) ? 1 : 0));
-  return clear.includes(1) ? clear : undefined;
+  const useOf = (code: number) =>
+    code === Mask.notAssessed ? Use.notAssessed : shows(code) ? Use.clear : Use.none;
+  const uses = open.map((isOpen, i) => (isOpen ? useOf(codes[i]) : Use.none));
+  return uses.some((use) => use !== Use.none) ? uses : undefined;
 }
 
 /** The planes of a view of one tile. Throws TW_IMAGERY_BAND, TW_IMAGERY_TILE_FILE. */
@@ -111,12 +116,17 @@ async function evaluateAll(
 /** The pixels of an image that one cell covers. */
 interface CellMosaic {
   view: Viewport;
-  /** 1 for pixels without a value so far; of a median, for all pixels. */
+  /** `Unfilled` of each pixel; of a median, `empty` for all pixels. */
   unfilled: Uint8Array;
+  /** Number of pixels that are not `done`. */
   unfilledCount: number;
-  /** Planes of the tiles of a median, NaN for pixels that are not clear. */
+  /** Planes of the tiles of a median, NaN for pixels that are not clear, and NaN for those that were assessed. */
   layers: Float64Array[][];
+  notAssessed: Float64Array[][];
 }
+
+/** `provisional`: the value was not assessed for cloud, and a clear one replaces it. */
+const Unfilled = { done: 0, empty: 1, provisional: 2 } as const;
 
 /** Limit of tiles that are read for one image. */
 const MAX_TILES = 1024;
@@ -168,10 +178,11 @@ function newCellMosaic(pixels: MapPixelCentres, bounds: GridBounds): CellMosaic 
   const view = viewportOfCell(pixels, bounds);
   if (!view) return undefined;
   const unfilledCount = view.columns.length * view.rows.length;
-  return { view, unfilled: new Uint8Array(unfilledCount).fill(1), unfilledCount, layers: [] };
+  const unfilled = new Uint8Array(unfilledCount).fill(Unfilled.empty);
+  return { view, unfilled, unfilledCount, layers: [], notAssessed: [] };
 }
 
-/** Fills unfilled pixels of a part with the clear pixels of a tile. */
+/** Fills unfilled pixels of a part with the usable pixels of a tile. */
 async function composite(
   source: RenderContext,
   tile: TileRecord,
@@ -180,14 +191,29 @@ async function composite(
   picture: Planes,
 ): Promise<void> {
   const { view, unfilled } = part;
-  const clear = await clearPixels(source, tile, view, subject, unfilled);
-  if (!clear) return;
+  // After a tile that was not assessed, only such tiles follow.
+  const isLastResort = tile.cloudCover === null;
+  const uses = await usablePixels(source, tile, view, subject, unfilled);
+  const improves = (use: number, i: number) =>
+    use === Use.clear || (use > 0 && unfilled[i] === Unfilled.empty);
+  if (isLastResort) closeProvisional(part);
+  if (!uses?.some(improves)) return;
   const planes = await renderTilePlanes(source, tile, view, subject);
-  for (let i = 0; i < clear.length; i++) {
-    if (clear[i] === 0 || planes.some((plane) => Number.isNaN(plane[i]))) continue;
+  for (let i = 0; i < uses.length; i++) {
+    if (unfilled[i] === Unfilled.done || !improves(uses[i], i)) continue;
+    if (planes.some((plane) => Number.isNaN(plane[i]))) continue;
     const to = pixelOf(view, i, picture.width);
     for (let p = 0; p < planes.length; p++) picture.planes[p][to] = planes[p][i];
-    unfilled[i] = 0;
+    unfilled[i] = uses[i] === Use.clear || isLastResort ? Unfilled.done : Unfilled.provisional;
+    if (unfilled[i] === Unfilled.done) part.unfilledCount--;
+  }
+}
+
+/** Keeps values that were not assessed, because no better ones can follow. */
+function closeProvisional(part: CellMosaic): void {
+  for (let i = 0; i < part.unfilled.length; i++) {
+    if (part.unfilled[i] !== Unfilled.provisional) continue;
+    part.unfilled[i] = Unfilled.done;
     part.unfilledCount--;
   }
 }
@@ -198,27 +224,33 @@ function pixelOf({ top, left, columns }: Viewport, i: number, width: number): nu
   return (top + Math.floor(i / across)) * width + left + (i % across);
 }
 
-/** Adds the clear pixels of a tile to the layers of a median. The part is complete with the last of them. */
+/** Adds the usable pixels of a tile to the layers of a median. The part is complete with the last of them. */
 async function addLayer(
   source: RenderContext,
   tile: TileRecord,
   part: CellMosaic,
   subject: RenderedBands,
 ): Promise<void> {
-  const clear = await clearPixels(source, tile, part.view, subject, part.unfilled);
-  if (!clear) return;
+  const uses = await usablePixels(source, tile, part.view, subject, part.unfilled);
+  if (!uses) return;
   const planes = await renderTilePlanes(source, tile, part.view, subject);
-  part.layers.push(planes.map((plane) => plane.map((value, i) => (clear[i] === 0 ? NaN : value))));
+  const only = (use: number) =>
+    planes.map((plane) => plane.map((value, i) => (uses[i] === use ? value : NaN)));
+  part.layers.push(only(Use.clear));
+  if (uses.includes(Use.notAssessed)) part.notAssessed.push(only(Use.notAssessed));
   if (part.layers.length === MAX_MEDIAN_TILES) part.unfilledCount = 0;
 }
 
-function fillByMedian({ view, unfilled, layers }: CellMosaic, picture: Planes): void {
+function fillByMedian({ view, unfilled, layers, notAssessed }: CellMosaic, picture: Planes): void {
   for (const [p, plane] of picture.planes.entries()) {
-    const medians = medianOfLayers(
-      layers.map((planes) => planes[p]!),
-      unfilled.length,
+    const [medians, others] = [layers, notAssessed].map((list) =>
+      medianOfLayers(
+        list.map((planes) => planes[p]!),
+        unfilled.length,
+      ),
     );
-    for (const [i, value] of medians.entries()) plane[pixelOf(view, i, picture.width)] = value;
+    for (const [i, value] of medians.entries())
+      plane[pixelOf(view, i, picture.width)] = Number.isNaN(value) ? others[i] : value;
   }
 }
 

@@ -23,17 +23,18 @@ const OLDER_PER_NEW = 8;
 const MAX_CLOUD_PERCENT = 20;
 
 /**
- * Returns the dates since the change, and older clear ones, spread evenly over their time. `tiles`: from the earliest to the latest;
- * `changed`: the first date of the change, milliseconds since 1970.
+ * Returns the dates since the change, and older clear ones, spread evenly over their time. Older dates that were not assessed for cloud
+ * are taken only if no clear one exists. `tiles`: from the earliest to the latest; `changed`: the first date of the change, milliseconds
+ * since 1970.
  */
 export function datesSinceChange<T extends Pick<TileRecord, 'start' | 'cloudCover'>>(
   tiles: T[],
   changed: number,
 ): T[] {
   const since = tiles.filter(({ start }) => start >= changed);
-  const older = tiles.filter(
-    ({ start, cloudCover }) => start < changed && (cloudCover ?? 0) <= MAX_CLOUD_PERCENT,
-  );
+  const before = tiles.filter(({ start }) => start < changed);
+  const clear = before.filter(({ cloudCover }) => cloudCover !== null && cloudCover <= MAX_CLOUD_PERCENT);
+  const older = clear.length > 0 ? clear : before.filter(({ cloudCover }) => cloudCover === null);
   const wanted = Math.min(older.length, OLDER_PER_NEW * since.length);
   const chosen = Array.from({ length: wanted }, (_, i) => older[Math.floor((i * older.length) / wanted)]);
   return [...chosen, ...since];

@@ -5,10 +5,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { gridByName } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { readRaster } from '../../src/raster/index.js';
+import { Mask, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
-import { ingest, tilesOf } from '../support/node.js';
+import { randomly, storeScene } from '../derive/tiles.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
 import { type DatedScene, mapTileAt, nodeWithScenes, pictureOf } from './maps.js';
 
 const HALF = 20037508.342789244;
@@ -120,4 +122,64 @@ test('a map shows the tiles that have its bands', async (t) => {
   const missing = await node.server.inject(`/xyz/test/${z}/${x}/${y}.png?expression=salinity`);
   assert.equal(missing.statusCode, 400);
   assert.equal(missing.json().code, 'TW_IMAGERY_BAND');
+});
+
+test('a pixel that was not assessed for cloud is drawn only where no date is clear', async (t) => {
+  const node = await testNode(t, join(await tempFolder(t), 'data'));
+  const [geocode, width, height] = ['9q8yyk', 60, 40];
+  const random = randomly(5);
+  const codes = [Mask.nodata, Mask.clear, Mask.cloud, Mask.shadow, Mask.notAssessed];
+  const weights = [
+    [1, 3, 3, 1, 3],
+    [1, 3, 1, 1, 3],
+    [1, 2, 2, 1, 0],
+    [0, 0, 0, 0, 1],
+    [1, 0, 0, 0, 2],
+  ];
+  const dates = weights.map((share, day) => {
+    const drawnFrom = share.flatMap((count, c) => Array<number>(count).fill(codes[c]!));
+    const mask = Uint8Array.from({ length: width * height }, (_, i) => {
+      // In one corner no date is clear, and no pixel of the fourth date exists.
+      const isCorner = i % width < 20 && i < 15 * width;
+      const code = drawnFrom[Math.floor(random() * drawnFrom.length)]!;
+      if (!isCorner) return code;
+      return day === 3 ? Mask.nodata : code === Mask.clear ? Mask.cloud : code;
+    });
+    const pixels = Uint16Array.from(mask, (code, i) => (code === 0 ? 0 : 20 + ((day * 45 + i) % 220)));
+    const assessed = mask.filter((code) => code > 0 && code < 6);
+    const cloud = assessed.length === 0 ? 2 : assessed.filter((code) => code === 2).length / assessed.length;
+    return { day, mask, pixels, cloud };
+  });
+  for (const { day, mask, pixels } of dates) {
+    const groups = [{ name: '10m', width, height, bands: [{ name: 'red', scale: 1, offset: 0, pixels }] }];
+    await storeScene(node.storage, { id: `s${day}`, day, tiles: [{ geocode, groups, mask }] });
+  }
+  const order = dates.toSorted((a, b) => a.cloud - b.cloud || b.day - a.day);
+  const { west, south, east, north } = gridByName('geohash').bounds(geocode);
+  const map = mapTileAt(16, (west + east) / 2, (south + north) / 2);
+  for (const selection of ['first', 'median']) {
+    const look = `expression=red&rescale=0,255&resampling=nearest&pixel_selection=${selection}`;
+    const { pixels } = await pictureOf(node, `/xyz/test/16/${map.x}/${map.y}.png?${look}`);
+    let [drawn, wrong, provisional] = [0, 0, 0];
+    for (let i = 0; i < 256 * 256; i++) {
+      const x = map.west + (((i % 256) + 0.5) / 256) * (map.east - map.west);
+      const y = map.north - ((Math.floor(i / 256) + 0.5) / 256) * (map.north - map.south);
+      const lon = (x / HALF) * 180;
+      const lat = (Math.atan(Math.sinh((y / HALF) * Math.PI)) * 180) / Math.PI;
+      if (lon < west || lon >= east || lat < south || lat >= north) continue;
+      const column = Math.floor(((lon - west) / (east - west)) * width);
+      const at = Math.floor(((north - lat) / (north - south)) * height) * width + column;
+      const valuesOf = (code: number) =>
+        order.filter(({ mask }) => mask[at] === code).map((date) => date.pixels[at]!);
+      const clear = valuesOf(Mask.clear);
+      const values = clear.length > 0 ? clear : valuesOf(Mask.notAssessed);
+      if (clear.length === 0 && values.length > 0) provisional++;
+      const expected = values.length === 0 ? NaN : selection === 'median' ? medianOf(values) : values[0]!;
+      if (values.length > 0) drawn++;
+      const opaque = pixels[4 * i + 3] === 255;
+      if (opaque !== values.length > 0 || (opaque && Math.abs(pixels[4 * i]! - expected) > 1)) wrong++;
+    }
+    assert.ok(drawn > 1000 && provisional > 100, `${drawn} ${provisional}`);
+    assert.ok(wrong <= 20, `${selection}: ${wrong} wrong of ${drawn}`);
+  }
 });

@@ -38,17 +38,21 @@ type Dated = Pick<TileRecord, 'id' | 'start' | 'coverage' | 'cloudCover'>;
 
 /**
  * Returns the image nearest to a time (milliseconds since 1970), or the newest, among those with little cloud and full coverage; if there
- * are none, the image with the most cloud-free pixels. An unknown cloud cover counts as 0.
+ * are none, the image with the most cloud-free pixels. Images that were not assessed for cloud come last, by their coverage.
  */
 export function clearestTile<T extends Dated>(tiles: T[], near = Infinity): T {
-  const isClear = ({ cloudCover, coverage }: T) =>
-    (cloudCover ?? 0) <= CLEAR_PERCENT.cloud && coverage >= CLEAR_PERCENT.coverage;
-  const clear = tiles.filter(isClear);
   const clearArea = ({ coverage, cloudCover }: T) => coverage * (100 - (cloudCover ?? 0));
+  const assessed = tiles.filter((tile) => tile.cloudCover !== null && clearArea(tile) > 0);
+  const unknown = tiles.filter(({ cloudCover }) => cloudCover === null);
+  const candidates = [assessed, unknown, tiles].find((list) => list.length > 0)!;
+  const clear = candidates.filter(
+    ({ cloudCover, coverage }) =>
+      (cloudCover ?? 0) <= CLEAR_PERCENT.cloud && coverage >= CLEAR_PERCENT.coverage,
+  );
+  const most = Math.max(...candidates.map(clearArea));
+  const best = clear.length > 0 ? clear : candidates.filter((tile) => clearArea(tile) === most);
   const away = ({ start }: T) => (near === Infinity ? -start : Math.abs(start - near));
-  const [first] = clear.length > 0 ? clear : tiles.toSorted((a, b) => clearArea(b) - clearArea(a));
-  const candidates = clear.length > 0 ? clear : tiles.filter((tile) => clearArea(tile) === clearArea(first));
-  return candidates.toSorted((a, b) => away(a) - away(b) || (a.id < b.id ? -1 : 1))[0];
+  return best.toSorted((a, b) => away(a) - away(b) || (a.id < b.id ? -1 : 1))[0];
 }
 
 interface TextureContext {
@@ -169,6 +173,9 @@ async function computeTextures(
   job.partial(() => results);
   job.message('computing textures');
   const near = timeOf(inputs);
+  /** Ids of the images that were not assessed for cloud. */
+  const unassessed = new Set(picked.filter(({ cloudCover }) => cloudCover === null).map(({ id }) => id));
+  let fromUnassessed = 0;
   const skip = ({ collection, geocode }: TrainingCell, reason: string) => {
     countReason(results.skipped, reason, 1);
     job.log('warning', `skipped ${geocode} of ${collection}: ${reason}`);
@@ -203,7 +210,10 @@ async function computeTextures(
           if (known[i]) results.unchanged++;
           else skip(cell, outcome.skipped);
         } else if ('code' in outcome) fail(outcome);
-        else made.push(outcome);
+        else {
+          made.push(outcome);
+          if (unassessed.has(outcome.tile)) fromUnassessed++;
+        }
         count();
       });
     } finally {
@@ -213,6 +223,11 @@ async function computeTextures(
       count();
     }
   }
+  if (fromUnassessed > 0)
+    job.log(
+      'warning',
+      `${plural(fromUnassessed, 'texture')} of images that were not assessed for cloud, so they may show cloud`,
+    );
   return results;
 }
 

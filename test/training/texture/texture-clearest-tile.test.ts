@@ -15,7 +15,9 @@ for (const [what, images, chosen, near] of [
   ['95 % of the cell are whole', [image('a', 1, 0, 100), image('b', 2, 0, 95)], 'b'],
   ['less are not', [image('a', 1, 5, 95), image('b', 2, 0, 94.99)], 'a'],
   ['both are asked for', [image('a', 1, 5, 95), image('b', 2, 6, 100), image('c', 3, 0, 90)], 'a'],
-  ['an unknown cloud cover counts as none', [image('a', 1, 0), image('b', 2, null)], 'b'],
+  ['an unknown cloud cover comes last', [image('a', 1, 90), image('b', 2, null)], 'a'],
+  ['but before nothing but cloud', [image('a', 1, 100), image('b', 2, null)], 'b'],
+  ['of unknown ones the newest', [image('a', 1, null), image('b', 2, null)], 'b'],
   ['of clear ones the newest, not the clearest', [image('b', 3, 4), image('a', 2, 0), image('c', 1, 0)], 'b'],
   ['or the nearest, after', [image('a', 1, 0), image('b', 10, 0), image('c', 20, 0)], 'b', time(8)],
   ['or the nearest, before', [image('a', 1, 0), image('b', 10, 0), image('c', 20, 0)], 'b', time(14)],
@@ -36,7 +38,8 @@ for (const [what, images, chosen, near] of [
   ],
   ['as many of them: the newest', [image('a', 1, 20, 80), image('b', 2, 36, 100), image('c', 3, 90)], 'b'],
   ['as many of them: the nearest', [image('a', 1, 20, 80), image('b', 2, 36, 100)], 'a', time(1)],
-  ['unknown cloud in a part of the cell', [image('a', 1, 50), image('b', 2, null, 60)], 'b'],
+  ['unknown cloud in a part of the cell', [image('a', 1, 50), image('b', 2, null, 60)], 'a'],
+  ['of unknown ones the one that has the most', [image('a', 1, null, 80), image('b', 2, null, 60)], 'a'],
   ['an image alone', [image('a', 1, 100, 1)], 'a'],
 ] as const)
   test(`${what}: ${chosen}`, () => {
