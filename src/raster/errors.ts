@@ -41,8 +41,11 @@ export const corrupt = defineError(
   'TW_RASTER_CORRUPT',
   422,
   'A raster file holds data that cannot be decoded. Fetch the file again, or check it with gdalinfo -checksum.',
-  (path: string, what: string) =>
-    `${path} is corrupt: ${what}. Fetch or write the file again; if GDAL reads it, convert it with gdal_translate.`,
+  (
+    path: string,
+    what: string,
+    advice = 'Fetch or write the file again; if GDAL reads it, convert it with gdal_translate.',
+  ) => `${path} is corrupt: ${what}. ${advice}`,
 );
 
 /** A valid file of a kind that tilewright does not read. */
@@ -50,8 +53,8 @@ export const unsupported = defineError(
   'TW_RASTER_UNSUPPORTED',
   415,
   'A raster file uses an unsupported layout, data type or codec. Convert it with gdal_translate.',
-  (path: string, what: string) =>
-    `${path} cannot be used: ${what}. Convert it, for example with gdal_translate -of COG.`,
+  (path: string, what: string, advice = 'Convert it, for example with gdal_translate -of COG.') =>
+    `${path} cannot be used: ${what}. ${advice}`,
 );
 
 export const noCrs = defineError(

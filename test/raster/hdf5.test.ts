@@ -218,7 +218,7 @@ const REFUSED: [layer: string, code: string, message: RegExp][] = [
   ['/with_uneven', 'TW_RASTER_UNSUPPORTED', /not evenly spaced/],
   ['/short_axis', 'TW_RASTER_CORRUPT', /5 coordinates \/lat for 6 pixels/],
   ['/tall', 'TW_RASTER_NO_CRS', /all the same/],
-  ['/transposed', 'TW_RASTER_UNSUPPORTED', /columns before its rows/],
+  ['/transposed', 'TW_RASTER_UNSUPPORTED', /in the order lon,lat.*ncpdq -a lat,lon/],
   ['/nowhere', 'TW_RASTER_NO_CRS', /no coordinate variables/],
   ['/line', 'TW_RASTER_UNSUPPORTED', /fewer than two dimensions/],
   ['/absent', 'TW_RASTER_NO_LAYER', /It has: .*\/good/],

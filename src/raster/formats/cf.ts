@@ -9,6 +9,7 @@ import { type Datum, datumByName, datumFromEllipsoid, minorAxis } from '../crs/e
 import { crsFromWkt } from '../crs/wkt.js';
 import { corrupt, noCrs, unknownCrs, unsupported } from '../errors.js';
 import { type Affine, aliasTable, type Crs } from '../raster.js';
+import { coordinateReader } from './hdf5-dataset.js';
 import { type Attributes, type Hdf5File, withHdf5 } from './hdf5-file.js';
 
 /** Georeferencing of the grid of a dataset. */
@@ -148,15 +149,13 @@ function datumFromEllipsoidAttributes(mapping: Attributes, path: string): Datum 
 
 export function cfGeoreferencing(file: Hdf5File, dataset: string): Georeferencing {
   const variable = file.dataset(dataset)!;
-  const [rows, columns] = file
-    .dimensionScales(variable)
-    .slice(-2)
-    .map((scales) => scales.at(0));
-  const y = axisOf(file, rows);
-  const x = axisOf(file, columns);
-  if (x?.kind === 'latitude' || x?.kind === 'y' || y?.kind === 'longitude' || y?.kind === 'x') {
-    throw unsupported(file.path, `${dataset} is stored with its columns before its rows`);
-  }
+  const axes = file.dimensionScales(variable).map(([scale]) => axisOf(file, scale));
+  const [y, x] = axes.slice(-2);
+  const row = axes.findIndex((axis) => axis?.kind === 'latitude' || axis?.kind === 'y');
+  const column = axes.findIndex((axis) => axis?.kind === 'longitude' || axis?.kind === 'x');
+  const leading = axes.flatMap((_, i) => (i === row || i === column ? [] : i));
+  if (row >= 0 && column >= 0 && !(row === axes.length - 2 && column === axes.length - 1))
+    throw wrongOrder(file, dataset, [...leading, row, column]);
   const geographic = y?.kind === 'latitude' && x?.kind === 'longitude';
   if (!y || !x || (!geographic && (y.kind !== 'y' || x.kind !== 'x'))) {
     throw noCrs(file.path, `${dataset} has no coordinate variables of latitude and longitude, or y and x`);
@@ -172,9 +171,21 @@ export function cfGeoreferencing(file: Hdf5File, dataset: string): Georeferencin
   const [height, width] = file.metadata(variable).shape!.slice(-2);
   const ownUnit = crs.geographic ? 1 : metresPerUnit(crs);
   // Coordinates without a unit have the unit of the coordinate system.
-  const unit = (axis: Axis) => (crs.geographic ? 1 : (metresOf(file, axis.attributes) ?? ownUnit) / ownUnit);
+  const unit = ({ attributes }: Axis) =>
+    crs.geographic ? degreesOf(file, attributes) : (metresOf(file, attributes) ?? ownUnit) / ownUnit;
   const across = readAxisOrigin(file, x.path, width, unit(x));
   return gridGeoreferencing(crs, across, readAxisOrigin(file, y.path, height, unit(y)), height);
+}
+
+/** The error of a variable whose dimensions must be exchanged. `order` lists their indexes as they should be. */
+function wrongOrder(file: Hdf5File, layer: string, order: number[]): Error {
+  const names = file.dimensionScales(file.dataset(layer)!).map(([scale = '?']) => posix.basename(scale));
+  const target = order.map((i) => names[i]).join(',');
+  return unsupported(
+    file.path,
+    `the dimensions of ${layer} are in the order ${names.join(',')}`,
+    `Exchange them with ncpdq -a ${target} IN.nc OUT.nc (Debian package nco).`,
+  );
 }
 
 type AxisKind = 'latitude' | 'longitude' | 'y' | 'x';
@@ -230,8 +241,21 @@ const METRES_PER_UNIT: Record<string, number> = {
 function metresOf(file: Hdf5File, { units = '' }: Attributes): number | undefined {
   const unit = String(units).toLowerCase();
   if (unit === '') return undefined;
-  if (!Object.hasOwn(METRES_PER_UNIT, unit)) throw unsupported(file.path, `its coordinates are in ${units}`);
+  if (!Object.hasOwn(METRES_PER_UNIT, unit))
+    throw unsupported(file.path, `its coordinates are in ${units}`, WRITE_CORNERS);
   return METRES_PER_UNIT[unit];
+}
+
+/** For coordinates that only the user can correct. */
+const WRITE_CORNERS =
+  'Write it with its true corners: gdal_translate -a_srs EPSG:4326 -a_ullr WEST NORTH EAST SOUTH NETCDF:"FILE.nc":VARIABLE OUT.tif.';
+
+/** Degrees of the unit of a latitude or longitude. */
+function degreesOf(file: Hdf5File, { units = '' }: Attributes): number {
+  const unit = String(units).trim();
+  if (unit === '' || /^deg(ree)?s?($|[_ ]|[NESW](_true)?$)/i.test(unit)) return 1;
+  if (/^rad(ian)?s?$/i.test(unit)) return 180 / Math.PI;
+  throw unsupported(file.path, `its coordinates are in ${units}`, WRITE_CORNERS);
 }
 
 /** Tolerance of the position of a cell for even spacing, in cells: far above the rounding of float32 coordinates. */
@@ -243,24 +267,27 @@ function readAxisOrigin(file: Hdf5File, path: string, length: number, unit: numb
   const dataset = file.dataset(path)!;
   const shape = file.metadata(dataset).shape ?? [];
   if (shape.length !== 1)
-    throw unsupported(file.path, `its coordinates ${path} have ${shape.length} dimensions`);
+    throw unsupported(file.path, `its coordinates ${path} have ${shape.length} dimensions`, WRITE_CORNERS);
   if (shape[0] !== length)
     throw corrupt(file.path, `it has ${shape[0]} coordinates ${path} for ${length} pixels`);
   if (length < 2) throw noCrs(file.path, `a single coordinate in ${path} does not say the size of a pixel`);
-  const at = (i: number) => Number(file.slice(dataset, [[i, i + 1]])[0]);
+  const read = coordinateReader(file, path);
+  const at = (i: number) => read([[i, i + 1]])[0];
   const first = at(0);
   const step = (at(length - 1) - first) / (length - 1);
-  if (!Number.isFinite(first) || !Number.isFinite(step)) {
-    throw corrupt(file.path, `the coordinates ${path} are not all numbers`);
-  }
   if (step === 0) throw noCrs(file.path, `the coordinates ${path} are all the same`);
   for (let from = 0; from < length; from += VALUES_PER_READ) {
-    const values = file.slice(dataset, [[from, Math.min(length, from + VALUES_PER_READ)]]);
+    const values = read([[from, Math.min(length, from + VALUES_PER_READ)]]);
     for (let i = 0; i < values.length; i++) {
-      const error = Math.abs(Number(values[i]) - (first + (from + i) * step)) / Math.abs(step);
-      if (Number.isNaN(error)) throw corrupt(file.path, `the coordinates ${path} are not all numbers`);
+      const error = Math.abs(values[i] - (first + (from + i) * step)) / Math.abs(step);
+      if (!Number.isFinite(error))
+        throw corrupt(file.path, `the coordinates ${path} are not all numbers`, WRITE_CORNERS);
       if (error > MAX_SPACING_ERROR_CELLS)
-        throw unsupported(file.path, `its coordinates ${path} are not evenly spaced`);
+        throw unsupported(
+          file.path,
+          `its coordinates ${path} are not evenly spaced`,
+          'Resample it to even steps, for example of half a degree with cdo remapbil,r720x360 IN.nc OUT.nc (Debian package cdo).',
+        );
     }
   }
   return { start: (first - step / 2) * unit, step: step * unit };
@@ -277,14 +304,23 @@ export interface TimeAxis {
   bandsPerStep: number;
 }
 
-/** Milliseconds of each unit. */
+/** Milliseconds of each unit, by its names in the singular. */
 const TIME_UNITS = aliasTable([
+  [1e-6, 'nanosecond nanosec ns'],
+  [1e-3, 'microsecond microsec us µs μs'],
+  [1, 'millisecond millisec msec ms'],
   [1e3, 'second sec s'],
   [6e4, 'minute min'],
   [3.6e6, 'hour hr h'],
   [8.64e7, 'day d'],
 ]);
-const SUPPORTED_CALENDARS = new Set(['', 'standard', 'gregorian', 'proleptic_gregorian']);
+/** Julian dates up to 1582-10-04, Gregorian ones from 1582-10-15 on (CF-1.11, section 4.4.1). */
+const MIXED_CALENDARS = new Set(['', 'standard', 'gregorian']);
+/** Packed times are rounded. */
+const BOUNDS_TOLERANCE_MS = 1000;
+/** A GeoTIFF has no time, so that its time can be given. */
+const INGEST_STEPS_ALONE =
+  'Write each time step to a file with gdal_translate -b N NETCDF:"FILE.nc":VARIABLE STEP_N.tif (and -a_srs EPSG:4326 if GDAL finds no coordinate system), and ingest it with --datetime.';
 /** Limit of the steps, as many as a header may have bands. */
 const MAX_TIME_STEPS = 1_000_000;
 
@@ -303,23 +339,32 @@ function timeAxisOf(file: Hdf5File, layer: string): TimeAxis | undefined {
   const leading = file.dimensionScales(dataset).slice(0, -2);
   const place = leading.findIndex(([scale]) => scale !== undefined && isTime(file, scale));
   if (place < 0) return undefined;
-  if (place > 0) throw unsupported(file.path, `time is not the first dimension of ${layer}`);
+  if (place > 0)
+    throw wrongOrder(
+      file,
+      layer,
+      [place, ...shape.keys()].filter((i, at) => at === 0 || i !== place),
+    );
   const [axis] = leading[0];
   const { units, calendar = '', bounds } = file.attributes(axis);
-  if (!SUPPORTED_CALENDARS.has(String(calendar).toLowerCase())) {
-    throw unsupported(
-      file.path,
-      `its times are of the calendar ${calendar}, and a conversion loses them: write each time step to a file (gdal_translate -b N) and ingest it with --datetime`,
-    );
-  }
-  const toTime = createTimeDecoder(file.path, String(units));
+  const toTime = createTimeDecoder(file.path, String(units), String(calendar).trim().toLowerCase());
   const starts = numbersOf(file, axis, [shape[0]]);
   const limits = typeof bounds === 'string' ? `${axis.replace(/[^/]*$/, '')}${bounds}` : undefined;
   const spans = limits && file.dataset(limits) ? numbersOf(file, limits, [shape[0], 2]) : undefined;
-  const steps = Array.from({ length: shape[0] }, (_, i) => ({
-    start: toTime(spans ? spans[2 * i] : starts[i]),
-    end: toTime(spans ? spans[2 * i + 1] : starts[i]),
-  }));
+  const steps = Array.from({ length: shape[0] }, (_, i) => {
+    const time = toTime(starts[i]);
+    const [start, end] = spans
+      ? [toTime(spans[2 * i]), toTime(spans[2 * i + 1])].sort((a, b) => a - b)
+      : [time, time];
+    // For example if only one of the two variables is packed.
+    if (time < start - BOUNDS_TOLERANCE_MS || time > end + BOUNDS_TOLERANCE_MS)
+      throw corrupt(
+        file.path,
+        `a time of ${axis} lies outside of its bounds in ${limits}`,
+        INGEST_STEPS_ALONE,
+      );
+    return { start, end };
+  });
   return { steps, bandsPerStep: shape.slice(1, -2).reduce((product, size) => product * size, 1) };
 }
 
@@ -328,7 +373,7 @@ function isTime(file: Hdf5File, scale: string): boolean {
   return name === 'time' || (typeof units === 'string' && /^\s*\w+\s+since\s/i.test(units));
 }
 
-function numbersOf(file: Hdf5File, path: string, expected: number[]): number[] {
+function numbersOf(file: Hdf5File, path: string, expected: number[]): Float64Array {
   const dataset = file.dataset(path)!;
   const shape = file.metadata(dataset).shape ?? [];
   if (shape.join() !== expected.join()) {
@@ -336,29 +381,56 @@ function numbersOf(file: Hdf5File, path: string, expected: number[]): number[] {
   }
   if (expected[0] > MAX_TIME_STEPS) throw unsupported(file.path, `it has ${expected[0]} times`);
   const ranges = shape.map((size): [number, number] => [0, size]);
-  return Array.from(file.slice(dataset, ranges), Number);
+  return coordinateReader(file, path)(ranges);
 }
 
 /** Parses units such as "days since 1900-01-01 00:00:00"; times without a zone are UTC. */
-function createTimeDecoder(path: string, units: string): (value: number) => number {
+function createTimeDecoder(path: string, units: string, calendar: string): (value: number) => number {
+  const isMixed = MIXED_CALENDARS.has(calendar);
+  if (!isMixed && calendar !== 'proleptic_gregorian')
+    throw unsupported(path, `its times are of the calendar ${calendar}`, INGEST_STEPS_ALONE);
   const match =
-    /^\s*(\w+?)s?\s+since\s+(\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T ]+(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2}(?:\.\d*)?))?)?\s*(Z|UTC|[-+]\d{1,2}:?\d{2})?\s*$/i.exec(
+    /^\s*([a-zµμ]+)\s+since\s+(\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T ]+(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2}(?:\.\d*)?))?)?\s*(Z|UTC|GMT|[-+]\d{1,2}(?::?\d{2})?)?\s*$/i.exec(
       units,
     );
   const name = match?.[1].toLowerCase() ?? '';
-  const unit = Object.hasOwn(TIME_UNITS, name) ? TIME_UNITS[name] : undefined;
-  if (!match || unit === undefined) throw unsupported(path, `its times are in "${units}"`);
-  const [, , year, month, day, hour = '0', minute = '0', second = '0', zone = 'Z'] = match;
-  const [, sign, hours = '0', minutes = '0'] = /^([-+])(\d{1,2}):?(\d{2})$/.exec(zone) ?? [];
+  const unit = [name, name.replace(/s$/, '')].find((text) => Object.hasOwn(TIME_UNITS, text));
+  const [, , year, month, day, hour = '0', minute = '0', second = '0', zone = 'Z'] = match ?? [];
+  const [, sign, hours = '0', minutes = '0'] = /^([-+])(\d{1,2}?):?(\d{2})?$/.exec(zone) ?? [];
   const shift = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 6e4;
-  const date = new Date(0);
-  // Not by Date.UTC, which treats the year 1 as 1901.
-  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-  date.setUTCHours(Number(hour), Number(minute), 0, Number(second) * 1e3);
-  const epoch = date.getTime() - shift;
+  const date = dateInCalendar(Number(year), Number(month), Number(day), isMixed);
+  const time = Number(hour) * 3.6e6 + Number(minute) * 6e4 + Math.floor(Number(second) * 1e3);
+  const isClock = Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
+  if (unit === undefined || date === undefined || !isClock)
+    throw unsupported(path, `its times are in "${units}"`, INGEST_STEPS_ALONE);
+  const epoch = date + time - shift;
   return (value) => {
-    const time = Math.round(epoch + value * unit);
-    if (Number.isNaN(new Date(time).getTime())) throw corrupt(path, `its time ${value} ${units} is none`);
+    if (Number.isNaN(value)) throw corrupt(path, 'one of its times is missing', INGEST_STEPS_ALONE);
+    const time = Math.round(epoch + value * TIME_UNITS[unit]);
+    if (Number.isNaN(new Date(time).getTime()))
+      throw corrupt(path, `its time ${value} ${units} is none`, INGEST_STEPS_ALONE);
     return time;
   };
+}
+
+/** The first day of the Gregorian calendar, in milliseconds since 1970. */
+const GREGORIAN_START = Date.UTC(1582, 9, 15);
+const DAY_MS = 8.64e7;
+
+/**
+ * Milliseconds from 1970 to a date in the Gregorian calendar, or in the mixed one with its Julian dates. Undefined if the calendar does not
+ * have the date.
+ */
+function dateInCalendar(year: number, month: number, day: number, isMixed: boolean): number | undefined {
+  const gregorian = new Date(0);
+  // Not by Date.UTC, which treats the year 1 as 1901.
+  gregorian.setUTCFullYear(year, month - 1, day);
+  const isDay = (leap: boolean) =>
+    day >= 1 && day <= [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1]!;
+  if (!isMixed || gregorian.getTime() >= GREGORIAN_START)
+    return isDay(year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)) ? gregorian.getTime() : undefined;
+  // The calendars agree in March of the year 200, and differ by one more day after each February 29 that only the Julian one has.
+  const centuries = Math.floor((month < 3 ? year - 1 : year) / 100);
+  const julian = gregorian.getTime() + (centuries - Math.floor(centuries / 4) - 2) * DAY_MS;
+  return year > 0 && isDay(year % 4 === 0) && julian < GREGORIAN_START ? julian : undefined;
 }

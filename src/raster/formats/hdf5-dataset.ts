@@ -14,6 +14,7 @@ import {
   isFloat,
   minValue,
   nodataAsType,
+  parseNumber,
   viewPixels,
 } from '../pixels/data-types.js';
 import type { DataType, MissingNumbers, PixelArray } from '../raster.js';
@@ -180,6 +181,61 @@ function isUnpacked(file: Hdf5File, layer: string, { decoded }: NumberTypes): bo
   const { length } = BOUNDS.filter((name) => bytes(name) > 0);
   const packed = isFloat(decoded) ? bytesPerSample(decoded) : 0;
   return length > 0 && unpacked > packed && BOUNDS.every((name) => [0, unpacked].includes(bytes(name)));
+}
+
+/** Scale and offset of packed numbers (CF-1.11, section 8.1). Throws TW_RASTER_CORRUPT if one is stated and is not a number. */
+export function packingOf(file: Hdf5File, layer: string): { scale?: number; offset?: number } {
+  const attributes = file.attributes(layer);
+  const stated = (name: string) => {
+    if (!file.hasAttribute(layer, name)) return undefined;
+    const value = attributes[name];
+    const [number = NaN, ...more] = typeof value === 'string' ? [parseNumber(value)] : (value ?? []);
+    if (Number.isFinite(number) && more.length === 0) return number;
+    throw corrupt(
+      file.path,
+      `${name} of ${layer} is ${JSON.stringify(value) ?? 'not stored as a number'}`,
+      REPAIR_PACKING,
+    );
+  };
+  const scale = stated('scale_factor');
+  const offset = stated('add_offset');
+  return { ...(scale !== undefined && { scale }), ...(offset !== undefined && { offset }) };
+}
+
+const REPAIR_PACKING =
+  'Correct the attribute, for example with ncatted -a scale_factor,VARIABLE,o,d,0.01 FILE.nc (Debian package nco).';
+
+/**
+ * Returns a reader of a hyperslab of coordinates: packed ones are unpacked, and missing ones are NaN. 64-bit integers lose digits beyond
+ * 2^53. Throws TW_RASTER_CORRUPT and _UNSUPPORTED.
+ */
+export function coordinateReader(
+  file: Hdf5File,
+  path: string,
+): (ranges: [from: number, to: number][]) => Float64Array {
+  const dataset = file.dataset(path)!;
+  requireFilters(file, dataset, path);
+  const stored = file.metadata(dataset);
+  const { scale = 1, offset = 0 } = packingOf(file, path);
+  const isLong = stored.type === TypeClass.integer && stored.size === 8;
+  const storedType = isLong ? 'float64' : storedDataType(file.path, path, stored);
+  const decoded = decodedType(storedType, file.attributes(path));
+  const { nodata, missing } = missingData(file, path, { stored: storedType, decoded });
+  return (ranges) => {
+    const values = file.slice(dataset, ranges);
+    const numbers = isLong
+      ? Float64Array.from(values as ArrayLike<bigint>, longNumber)
+      : viewAsDecoded(values as PixelArray, decoded);
+    return Float64Array.from(numbers, (value) =>
+      value === nodata || (missing && isMissing(value, missing)) ? NaN : value * scale + offset,
+    );
+  };
+}
+
+/** The ends of the range are what libraries store for missing times. */
+function longNumber(value: bigint): number {
+  const number = Number(value);
+  return Math.abs(number) >= 2 ** 63 ? NaN : number;
 }
 
 export interface StoredDataset {

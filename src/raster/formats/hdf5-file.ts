@@ -219,11 +219,15 @@ export class Hdf5File {
     return this.attributes('/')._NCProperties !== undefined;
   }
 
+  /** True if a group or dataset has the attribute, of any type. */
+  hasAttribute(path: string, name: string): boolean {
+    const entity = path === '/' ? this.file : this.entity(path);
+    return !!entity && 'attrs' in entity && this.callLibrary(() => Object.hasOwn(entity.attrs, name));
+  }
+
   /** Bytes of a floating point number of an attribute; 0 if the attribute is missing or of another type. */
   floatBytes(path: string, name: string): number {
-    const entity = path === '/' ? this.file : this.entity(path);
-    if (!entity || !('attrs' in entity) || !this.callLibrary(() => Object.hasOwn(entity.attrs, name)))
-      return 0;
+    if (!this.hasAttribute(path, name)) return 0;
     const { type, size } = this.callLibrary(() => this.library.attributeMetadata(this.file, path, name));
     return type === TypeClass.float ? size : 0;
   }

@@ -25,6 +25,7 @@ import { cfGeoreferencing, type Georeferencing, gridGeoreferencing } from './cf.
 import {
   isMissing,
   missingData,
+  packingOf,
   readHyperslab,
   readStoredDataset,
   replaceMissing,
@@ -262,8 +263,8 @@ function headerOf(file: Hdf5File, layer: string): Omit<RasterHeader, 'fileBytes'
   if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands > MAX_BANDS) {
     throw unsupported(path, `the size of ${layer} is ${shape.join(' x ')}`);
   }
-  const attributes = file.attributes(layer);
   const { nodata, missing, warnings } = missingData(file, layer, stored.types);
+  const tags = tagsOf(file, layer);
   const { crs, transform, bottomUp } = eosGeoreferencing(file, layer) ?? cfGeoreferencing(file, layer);
   return {
     path,
@@ -275,8 +276,8 @@ function headerOf(file: Hdf5File, layer: string): Omit<RasterHeader, 'fileBytes'
     transform,
     nodata,
     blocks: { reader: 'hdf5', ...blockSize(stored), dataset: layer, bottomUp, ...(missing && { missing }) },
-    bandTags: Array.from({ length: bands }, () => tagsOf(attributes)),
-    metadata: itemsOf(attributes),
+    bandTags: Array.from({ length: bands }, () => tags),
+    metadata: itemsOf(file.attributes(layer)),
     ...(warnings.length > 0 && { warnings }),
   };
 }
@@ -291,21 +292,10 @@ function blockSize({ shape, dataType, chunks }: StoredDataset) {
   return { width: Math.min(width, columns), height: Math.min(height, rows) } satisfies Partial<Hdf5Blocks>;
 }
 
-/** CF-1.11, section 8.1: physical value = stored * scale_factor + add_offset. */
-function tagsOf(attributes: Attributes): BandTags {
-  const number = (name: string) => {
-    const [value] = [attributes[name] ?? []].flat();
-    const parsed = value === undefined || value === '' ? NaN : Number(value);
-    return Number.isFinite(parsed) ? parsed : undefined;
-  };
-  const description = attributes.long_name ?? attributes.standard_name;
-  const scale = number('scale_factor');
-  const offset = number('add_offset');
-  return {
-    ...(typeof description === 'string' && { description }),
-    ...(scale !== undefined && { scale }),
-    ...(offset !== undefined && { offset }),
-  };
+function tagsOf(file: Hdf5File, layer: string): BandTags {
+  const { long_name, standard_name } = file.attributes(layer);
+  const description = long_name ?? standard_name;
+  return { ...(typeof description === 'string' && { description }), ...packingOf(file, layer) };
 }
 
 function itemsOf(attributes: Attributes): Record<string, string> {

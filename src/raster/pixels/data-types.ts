@@ -134,5 +134,10 @@ function parseGdalNumber(text: string | undefined): number | undefined {
   return Number.isNaN(value) ? undefined : value;
 }
 
+/** The number that a complete text states, with exponents and blanks around it; NaN for other texts. */
+export function parseNumber(text: string): number {
+  return /^\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*$/i.test(text) ? Number(text) : NaN;
+}
+
 /** The unsigned type of a size in bytes. Differences of signed and unsigned values wrap in the same way. */
 export const UNSIGNED_BY_SIZE: Record<number, DataType> = { 1: 'uint8', 2: 'uint16', 4: 'uint32' };
