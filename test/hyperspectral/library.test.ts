@@ -56,6 +56,28 @@ test('libraries of ENVI and CSV are read, in nanometres and reflectance', async 
   });
 });
 
+test('names of spectra may contain braces, and are not used if their number differs', async (t) => {
+  const folder = await tempFolder(t);
+  const lines = ['file type = ENVI Spectral Library', 'samples = 2', 'lines = 2', 'wavelength = {500, 600}'];
+  for (const [text, names, warning] of [
+    ['{\n a{1},\n b {2} \n}', ['a{1}', 'b {2}'], /^undefined$/],
+    [
+      '{clay, red, moss}',
+      ['spectrum 1', 'spectrum 2'],
+      /"spectra names" is not used: it lists 3 names for 2/,
+    ],
+  ] as const) {
+    const named = [...lines, 'wavelength units = nm', `spectra names = ${text}`];
+    const path = await writeEnviLibrary(folder, 'names', named, [0.1, 0.2, 0.3, 0.4]);
+    const library = await readLibrary(path);
+    assert.deepEqual(
+      library.spectra.map(({ name }) => name),
+      names,
+    );
+    assert.match(String(library.warning), warning);
+  }
+});
+
 test('files that are not libraries are refused with a reason', async (t) => {
   const folder = await tempFolder(t);
   const csv = join(folder, 'bad.csv');

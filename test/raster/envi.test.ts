@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, renameSync, symlinkSync, truncateSync, writeFile
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createTransform, openRaster, readRaster, readWindow } from '../../src/raster/index.js';
+import { createTransform, openRaster, pixelToMap, readRaster, readWindow } from '../../src/raster/index.js';
 import {
   asRead,
   ENVI_TYPES,
@@ -14,7 +14,7 @@ import {
   MAP_INFO,
   writeEnvi,
 } from './envi.js';
-import { gdal, gdalPixels, needsGdal, repository, temporaryFolder } from './gdal.js';
+import { fixtures, gdal, gdalPixels, needsGdal, repository, temporaryFolder } from './gdal.js';
 import { assertSamePixels, random } from './images.js';
 
 const REAL = join(repository, '../shared/data/hyperspectral-enmap-potsdam');
@@ -337,3 +337,241 @@ test(
     assert.deepEqual(tiff.header.warnings, []);
   },
 );
+
+const UTM_TEXT = (unit: string, false_easting: number) =>
+  `coordinate system string = {PROJCS["WGS_1984_UTM_Zone_33N",GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137.0,298.257223563]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]],PROJECTION["Transverse_Mercator"],PARAMETER["False_Easting",${false_easting}],PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",15.0],PARAMETER["Scale_Factor",0.9996],PARAMETER["Latitude_Of_Origin",0.0],UNIT[${unit}]]}`;
+const METRE_TEXT = UTM_TEXT('"Meter",1.0', 500_000);
+const FOOT_TEXT = UTM_TEXT('"Foot",0.3048', 500_000 / 0.3048);
+const DEGREE_TEXT =
+  'coordinate system string = {GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137.0,298.257223563]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]]}';
+const mapInfo = (numbers: number[], rest: string, projection = 'UTM') =>
+  `map info = {${[projection, '1', '1', ...numbers, rest].join(', ')}}`;
+const UTM_PLACE = [364_095, 5_809_965, 30, 20];
+const inUnits = (metres: number, numbers = UTM_PLACE) => numbers.map((number) => number / metres);
+const LON_LAT = [13.5, 52.25, 0.001, 0.002];
+const GEOGRAPHIC = 'Geographic Lat/Lon';
+
+/** Header lines that GDAL and tilewright place alike, and part of a warning. */
+const PLACED: [name: string, lines: string[], warning?: RegExp][] = [
+  ...Object.entries({
+    Meters: 1,
+    Km: 1000,
+    Feet: 0.3048,
+    Yards: 0.9144,
+    Miles: 1609.344,
+    'Nautical Miles': 1852,
+  }).map(([unit, metres]): [string, string[]] => [
+    `UTM in ${unit}`,
+    [mapInfo(inUnits(metres), `33, North, WGS-84, units=${unit}`)],
+  ]),
+  ...Object.entries({ Degrees: 1, Minutes: 60, Seconds: 3600, Radians: Math.PI / 180 }).flatMap(
+    ([unit, factor]): [string, string[]][] => {
+      const line = mapInfo(
+        LON_LAT.map((number) => number * factor),
+        `WGS-84, units=${unit}`,
+        GEOGRAPHIC,
+      );
+      return [
+        [`longitudes in ${unit}`, [line]],
+        ...(unit === 'Radians'
+          ? []
+          : [[`longitudes in ${unit}, and a text`, [line, DEGREE_TEXT]] as [string, string[]]]),
+      ];
+    },
+  ),
+  ['a text in metres', [mapInfo(UTM_PLACE, '33, North, WGS-84'), METRE_TEXT]],
+  ['a text in feet', [mapInfo(inUnits(0.3048), '33, North, WGS-84'), FOOT_TEXT]],
+  ['a text and a unit in feet', [mapInfo(inUnits(0.3048), '33, North, WGS-84, units=Feet'), FOOT_TEXT]],
+  [
+    'a text of another zone',
+    [mapInfo(UTM_PLACE, '32, North, WGS-84'), METRE_TEXT],
+    /names another system \(EPSG:32632\)/,
+  ],
+  [
+    'a text that is none',
+    [mapInfo(UTM_PLACE, '33, North, WGS-84'), 'coordinate system string = {UTM33}'],
+    /cannot be read, so EPSG:32633/,
+  ],
+  ...[-150, -90, 27.5, 90, 179.9].map((angle): [string, string[]] => [
+    `a rotation of ${angle}`,
+    [mapInfo(UTM_PLACE, `33, North, WGS-84, units=Meters, rotation=${angle}`)],
+  ]),
+  ...[180, -180].map((angle): [string, string[], RegExp] => [
+    `a rotation of ${angle} is south-up`,
+    [mapInfo(UTM_PLACE, `33, North, WGS-84, rotation=${angle}`)],
+    /rows from south to north/,
+  ]),
+  [
+    'a subset',
+    [mapInfo(UTM_PLACE, '33, North, WGS-84'), 'x start = 101', 'y start = 0'],
+    /x start is 101, which does not move it/,
+  ],
+  ['a reference pixel', [`map info = {UTM, 3.5, 2, ${UTM_PLACE.join(', ')}, 33, North, WGS-84}`]],
+  ['rows that run north', [mapInfo([364_095, 5_809_965, 30, -20], '33, North, WGS-84')]],
+];
+
+for (const [name, lines, warning] of PLACED)
+  test(`the corners of GDAL: ${name}`, needsGdal, async (t) => {
+    const path = join(temporaryFolder(t), 'cube.dat');
+    writeEnvi(path, { ...TINY, lines });
+    const { transform, crs, warnings = [] } = await openRaster(path);
+    const { wgs84Extent } = JSON.parse(gdal('gdalinfo', '-json', path));
+    const toGlobe = createTransform(crs, 'EPSG:4326');
+    for (const [i, [column, row]] of [
+      [0, 0],
+      [0, 3],
+      [4, 3],
+      [4, 0],
+    ].entries()) {
+      const [lon, lat] = toGlobe(...pixelToMap(transform, column!, row!));
+      const [wantedLon, wantedLat] = wgs84Extent.coordinates[0][i];
+      assert.ok(
+        Math.hypot(lon - wantedLon, lat - wantedLat) < 2e-7,
+        `${lon} ${lat}, not ${wantedLon} ${wantedLat}`,
+      );
+    }
+    assert.equal(warnings.length, warning ? 1 : 0, warnings.join());
+    assert.match(warnings.join(), warning ?? /^$/);
+  });
+
+for (const [name, lines, code, message] of [
+  [
+    'a unit of neither',
+    [mapInfo(UTM_PLACE, '33, North, WGS-84, units=Furlongs')],
+    'UNSUPPORTED',
+    /is Furlongs/,
+  ],
+  [
+    'degrees of UTM',
+    [mapInfo(UTM_PLACE, '33, North, WGS-84, units=Degrees')],
+    'UNSUPPORTED',
+    /is in Degrees/,
+  ],
+  [
+    'metres of longitudes',
+    [mapInfo(LON_LAT, 'WGS-84, units=Meters', GEOGRAPHIC)],
+    'UNSUPPORTED',
+    /is in Meters/,
+  ],
+  [
+    'feet, and a text in metres',
+    [mapInfo(UTM_PLACE, '33, North, WGS-84, units=Feet'), METRE_TEXT],
+    'UNSUPPORTED',
+    /in Feet.*units of 1 m/,
+  ],
+  [
+    'metres, and a text in feet',
+    [mapInfo(UTM_PLACE, '33, North, WGS-84, units=Meters'), FOOT_TEXT],
+    'UNSUPPORTED',
+    /in Meters.*units of 0.3048 m/,
+  ],
+  [
+    'a rotation that is no number',
+    [mapInfo(UTM_PLACE, '33, North, WGS-84, rotation=left')],
+    'CORRUPT',
+    /rotation .* "left"/,
+  ],
+  [
+    'south-up about another row',
+    [`map info = {UTM, 1, 2, ${UTM_PLACE.join(', ')}, 33, North, WGS-84, rotation=180}`],
+    'UNSUPPORTED',
+    /reference row 2/,
+  ],
+  [
+    'an empty number',
+    [`map info = {UTM, , 1, ${UTM_PLACE.join(', ')}, 33, North, WGS-84}`],
+    'CORRUPT',
+    /no six numbers/,
+  ],
+  ['a zone with its letter', [mapInfo(UTM_PLACE, '33N, North, WGS-84')], 'UNKNOWN_CRS', /UTM on 33N/],
+  ['no hemisphere', [mapInfo(UTM_PLACE, '33, units=Meters, WGS-84')], 'UNKNOWN_CRS', /UTM on 33/],
+  ['no datum', [mapInfo(UTM_PLACE, '33, North')], 'UNKNOWN_CRS', /UTM on 33, North/],
+  [
+    'a projection of its own',
+    [
+      mapInfo(UTM_PLACE, 'WGS-84', 'Mine'),
+      'projection info = {3, 6378137, 6356752.3, 0, 15, 0, 0, 1, WGS-84, Mine}',
+    ],
+    'UNKNOWN_CRS',
+    /Mine on WGS-84/,
+  ],
+  [
+    'points alone',
+    ['geo points = {1, 1, 52, 13, 4, 1, 52, 14}', 'pixel size = {30, 30, units=Meters}'],
+    'NO_CRS',
+    /"geo points" and "pixel size" are not read/,
+  ],
+] as const)
+  test(`a position is refused by name: ${name}`, async (t) => {
+    const path = join(temporaryFolder(t), 'cube.dat');
+    writeEnvi(path, { ...TINY, lines: [...lines] });
+    await assert.rejects(openRaster(path), { code: `TW_RASTER_${code}`, message });
+  });
+
+test('rasters that GDAL writes south-up, turned and in feet keep their corners', needsGdal, async (t) => {
+  const folder = temporaryFolder(t);
+  for (const [i, args] of [
+    ['-a_srs', 'EPSG:32633', '-a_ullr', '500000', '5290000', '500800', '5290800'],
+    ['-a_srs', 'EPSG:2229', '-a_ullr', '6400000', '2000000', '6400800', '1999200'],
+    ['-a_srs', 'EPSG:4326', '-a_ullr', '13', '52', '14', '51'],
+    ['-a_srs', 'EPSG:3857', '-a_ullr', '1500000', '6800000', '1500800', '6799200'],
+  ].entries()) {
+    const [source, path] = [join(folder, `${i}.tif`), join(folder, `${i}.img`)];
+    gdal('gdal_translate', '-q', ...args, join(fixtures, 'none.tif'), source);
+    gdal('gdal_translate', '-q', '-of', 'ENVI', source, path);
+    const [ours, theirs] = [await openRaster(path), await openRaster(source)];
+    const corner = ({ crs, transform }: typeof ours, column: number, row: number) =>
+      createTransform(crs, 'EPSG:4326')(...pixelToMap(transform, column, row));
+    for (const [column, row] of [
+      [0, 0],
+      [ours.width, ours.height],
+    ] as const) {
+      const [lon, lat] = corner(ours, column, row);
+      const [wantedLon, wantedLat] = corner(theirs, column, row);
+      assert.ok(
+        Math.hypot(lon - wantedLon, lat - wantedLat) < 1e-7,
+        `${args}: ${lon} ${lat}, not ${wantedLon} ${wantedLat}`,
+      );
+    }
+  }
+});
+
+test('an ignore value may be listed for each band; what is not one number is named', async (t) => {
+  const path = join(temporaryFolder(t), 'cube.dat');
+  for (const [text, nodata, warning] of [
+    ['-9999', -9999, /^$/],
+    ['{-9999, -9999}', -9999, /^$/],
+    ['{ -9.999e3 , -9999.0 }', -9999, /^$/],
+    ['{-9999}', -9999, /^$/],
+    ['', undefined, /^$/],
+    ['{-9999, 0}', undefined, /data ignore value "-9999, 0" is not one number/],
+    ['none', undefined, /data ignore value "none"/],
+    ['1e9', undefined, /^$/],
+  ] as const) {
+    writeEnvi(path, { ...TINY, lines: [MAP_INFO, `data ignore value = ${text}`] });
+    const header = await openRaster(path);
+    assert.equal(header.nodata, nodata, text);
+    assert.match(header.warnings!.join(), warning, text);
+  }
+});
+
+test('names may contain braces; a list of another length is not used', async (t) => {
+  const path = join(temporaryFolder(t), 'cube.dat');
+  for (const [text, names, warning] of [
+    ['{a{1}, b}', ['a{1}', 'b'], /^$/],
+    ['{a, {b}}', ['a', '{b}'], /^$/],
+    ['{\n a{1},\n b{2}\n}', ['a{1}', 'b{2}'], /^$/],
+    ['{a{1\n, b}', ['a{1', 'b'], /^$/],
+    ['{a}, b}', ['a}', 'b'], /^$/],
+    ['{red, 650 nm, blue}', [undefined, undefined], /"band names" is not used: it lists 3 names for 2/],
+  ] as const) {
+    writeEnvi(path, { ...TINY, lines: [`band names = ${text}`, MAP_INFO] });
+    const header = await openRaster(path);
+    assert.deepEqual(
+      header.bandTags.map(({ description }) => description),
+      names,
+      text,
+    );
+    assert.match(header.warnings!.join(), warning, text);
+  }
+});

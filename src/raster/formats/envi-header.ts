@@ -1,12 +1,22 @@
 /** Opens ENVI images (NV5, "ENVI Header Files"), which are two files: a text header, and raw numbers without any metadata. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
-import { crsFromEpsg, isInvertible } from '../crs/crs.js';
+import { createTransform, crsFromEpsg, isInvertible, metresPerUnit } from '../crs/crs.js';
 import { crsFromWkt } from '../crs/wkt.js';
 import { corrupt, noCrs, notTiff, sizeMismatch, unknownCrs, unsupported } from '../errors.js';
 import { type GeoreferencingOverride, georeferenceByCorners } from '../metadata.js';
-import { bytesPerStored, dataTypeOfStored, parseNodata } from '../pixels/data-types.js';
-import type { Affine, BandTags, Crs, EnviBlocks, RasterHeader, RasterShape, StoredType } from '../raster.js';
+import { bytesPerStored, dataTypeOfStored, parseNodata, parseNumber } from '../pixels/data-types.js';
+import {
+  type Affine,
+  aliasTable,
+  type BandTags,
+  type Crs,
+  type DataType,
+  type EnviBlocks,
+  type RasterHeader,
+  type RasterShape,
+  type StoredType,
+} from '../raster.js';
 import { MAX_BLOCK_BYTES, requireSupportedSize, withFile } from '../source.js';
 import { toNanometres, toNanometreWidths, type Wavelengths } from '../wavelengths.js';
 
@@ -88,16 +98,28 @@ function parseEnviHeader(text: string, path: string): EnviFields {
     const equals = line.indexOf('=');
     if (equals < 0) continue;
     const name = line.slice(0, equals).trim().toLowerCase().replace(/\s+/g, ' ');
-    const parts = [line.slice(equals + 1).trim()];
-    if (parts[0]!.startsWith('{')) {
-      while (!parts.at(-1)!.includes('}')) {
-        if (++i === lines.length) throw corrupt(path, `the braces of "${name}" are not closed`);
-        parts.push(lines[i]!);
-      }
-      fields.set(name, parts.join('\n').slice(1).replace(/\}.*$/s, '').trim());
-    } else fields.set(name, parts[0]!);
+    const value = line.slice(equals + 1).trim();
+    const end = value.startsWith('{') ? endOfBraces(lines, i) : i;
+    if (end === undefined) throw corrupt(path, `the braces of "${name}" are not closed`);
+    const whole = [value, ...lines.slice(i + 1, end + 1)].join('\n');
+    fields.set(name, value.startsWith('{') ? whole.slice(1, whole.lastIndexOf('}')).trim() : value);
+    i = end;
   }
   return fields;
+}
+
+/**
+ * The line on which the braces that line `start` opens are closed. Names may contain braces, so these are counted; if their numbers differ,
+ * the first line that ends with a brace counts.
+ */
+function endOfBraces(lines: readonly string[], start: number): number | undefined {
+  let open = 0;
+  for (let i = start; i < lines.length; i++) {
+    for (const brace of lines[i]!.match(/[{}]/g) ?? []) open += brace === '{' ? 1 : -1;
+    if (open <= 0) return i;
+  }
+  const end = lines.findIndex((line, i) => i >= start && line.trimEnd().endsWith('}'));
+  return end < 0 ? undefined : end;
 }
 
 /** The items of a list; undefined if the field is missing. */
@@ -105,6 +127,19 @@ export function listField(fields: EnviFields, name: string): string[] | undefine
   const text = fields.get(name);
   if (text === undefined || text === '') return undefined;
   return text.split(',').map((item) => item.trim());
+}
+
+/** A list of `count` names; undefined, with a warning, if it has another length, because a comma in a name then moves the others. */
+export function namesField(
+  fields: EnviFields,
+  name: string,
+  count: number,
+  warnings: string[],
+): string[] | undefined {
+  const names = listField(fields, name);
+  if (names === undefined || names.length === count) return names;
+  warnings.push(`"${name}" is not used: it lists ${names.length} names for ${count}`);
+  return undefined;
 }
 
 /**
@@ -154,53 +189,183 @@ function integerField(
   return value;
 }
 
-/** The georeferencing of an image. Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_CORRUPT. */
-function enviGeoreferencing(fields: EnviFields, path: string): { crs: Crs; transform: Affine } {
+/** Fields that could also state a position. */
+const OTHER_POSITIONS = ['geo points', 'rpc info', 'pixel size'];
+
+/**
+ * The georeferencing of an image. Adds to `warnings` how unclear fields are read. Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS,
+ * TW_RASTER_UNSUPPORTED and TW_RASTER_CORRUPT.
+ */
+function enviGeoreferencing(
+  fields: EnviFields,
+  path: string,
+  warnings: string[],
+): { crs: Crs; transform: Affine } {
   const info = listField(fields, 'map info');
-  if (!info) throw noCrs(path, 'its header has no "map info"');
-  return { crs: crsOf(fields, info, path), transform: transformOf(info, path) };
+  if (!info) {
+    const others = OTHER_POSITIONS.filter((name) => fields.get(name)).map((name) => `"${name}"`);
+    throw noCrs(
+      path,
+      `its header has no "map info"${others.length > 0 ? ` (${others.join(' and ')} are not read)` : ''}`,
+    );
+  }
+  for (const name of ['x start', 'y start'])
+    if (!['0', '1'].includes(String(Number(fields.get(name) || 1))))
+      warnings.push(
+        `its ${name} is ${fields.get(name)}, which does not move it: "map info" counts from its first pixel`,
+      );
+  const unit = unitOf(info, path);
+  const { crs, isNamed } = crsOf(fields, info, unit, path, warnings);
+  const { transform, isSouthUp } = transformOf(info, path);
+  if (isSouthUp)
+    warnings.push(
+      'its rotation of 180 degrees is read as rows from south to north, as GDAL writes and reads it',
+    );
+  const factor = factorTo(crs, unit, isNamed, path);
+  const scaled = Object.entries(transform).map(([name, value]) => [name, value * factor]);
+  return { crs, transform: Object.fromEntries(scaled) };
 }
 
 /**
  * `map info` holds: projection, column and row of the tie point (the outer corner of the first pixel is 1, 1), its x and y,
  * width and height of a pixel, then parameters of the projection. `rotation` turns the image counterclockwise around the tie
- * point, degrees (as in GDAL; ENVI does not define it).
+ * point, degrees (ENVI does not define it). For GDAL, a rotation of 180 degrees stands for rows from south to north.
  */
-function transformOf(info: string[], path: string): Affine {
-  const [column, row, x, y, width, height] = info.slice(1, 7).map(Number) as [
-    ...[number, number, number, number, number, number],
-  ];
-  if (![column, row, x, y, width, height].every(Number.isFinite))
+function transformOf(info: string[], path: string): { transform: Affine; isSouthUp: boolean } {
+  const numbers = info.slice(1, 7).map(parseNumber);
+  const [column, row, x, y, width, height] = numbers as [number, number, number, number, number, number];
+  if (numbers.length < 6 || !numbers.every(Number.isFinite))
     throw corrupt(
       path,
       `"map info" holds no six numbers after the projection: ${info.slice(0, 7).join(', ')}`,
     );
-  const turn = (numberAfter(info, 'rotation') * Math.PI) / 180;
-  const xx = Math.cos(turn) * width;
-  const xy = Math.sin(turn) * width;
-  const yx = Math.sin(turn) * height;
-  const yy = -Math.cos(turn) * height;
+  const degrees = parseNumber(itemAfter(info, 'rotation') ?? '0');
+  if (Number.isNaN(degrees))
+    throw corrupt(
+      path,
+      `the rotation in "map info" is "${itemAfter(info, 'rotation')}", which is not a number`,
+    );
+  const isSouthUp = Math.abs(degrees) === 180;
+  if (isSouthUp && row !== 1)
+    throw unsupported(
+      path,
+      `"map info" has a rotation of 180 degrees and the reference row ${row}, so it is not clear which way its rows run`,
+      'Set the reference pixel to 1, 1 in the header, or its position with --position.',
+    );
+  const turn = (degrees * Math.PI) / 180;
+  const xx = isSouthUp ? width : Math.cos(turn) * width;
+  const xy = isSouthUp ? 0 : Math.sin(turn) * width;
+  const yx = isSouthUp ? 0 : Math.sin(turn) * height;
+  const yy = isSouthUp ? height : -Math.cos(turn) * height;
   const originX = x - (column - 1) * xx - (row - 1) * xy;
   const originY = y - (column - 1) * yx - (row - 1) * yy;
   const transform = { originX, originY, xx, xy, yx, yy };
   if (!isInvertible(transform)) throw noCrs(path, 'its pixels have no extent');
-  return transform;
+  return { transform, isSouthUp };
 }
 
-/** The number of an item `name=number`; 0 if there is none. */
-function numberAfter(info: string[], name: string): number {
-  const item = info.find((one) => one.toLowerCase().startsWith(`${name}=`));
-  const value = Number(item?.slice(name.length + 1));
-  return Number.isFinite(value) ? value : 0;
+/** The text of an item `name=text`. */
+function itemAfter(info: string[], name: string): string | undefined {
+  const pattern = new RegExp(`^${name}\\s*=\\s*(.*)$`, 'is');
+  return info.map((item) => pattern.exec(item)?.[1]).find((text) => text !== undefined);
 }
 
-function crsOf(fields: EnviFields, info: string[], path: string): Crs {
+interface MapUnit {
+  name: string;
+  /** Metres; undefined for units of angles. */
+  metres?: number;
+  degrees?: number;
+}
+
+const METRES_PER_UNIT: Record<string, number> = {
+  ...aliasTable([
+    [1, 'm meter meters metre metres'],
+    [1000, 'km kilometer kilometers kilometre kilometres'],
+    [0.3048, 'ft foot feet'],
+    [0.9144, 'yd yard yards'],
+    [1609.344, 'mi mile miles'],
+  ]),
+  'nautical miles': 1852,
+  'us survey feet': 1200 / 3937,
+};
+const DEGREES_PER_UNIT = aliasTable([
+  [1, 'deg degree degrees'],
+  [1 / 60, 'minute minutes'],
+  [1 / 3600, 'second seconds'],
+  [180 / Math.PI, 'rad radian radians'],
+]);
+
+/** The unit of the numbers of `map info`; undefined if it is not stated. Throws TW_RASTER_UNSUPPORTED for other units. */
+function unitOf(info: string[], path: string): MapUnit | undefined {
+  const name = itemAfter(info, 'units')?.trim() ?? '';
+  const key = name.toLowerCase().replace(/\s+/g, ' ');
+  if (key === '' || key === 'unknown') return undefined;
+  if (Object.hasOwn(METRES_PER_UNIT, key)) return { name, metres: METRES_PER_UNIT[key] };
+  if (Object.hasOwn(DEGREES_PER_UNIT, key)) return { name, degrees: DEGREES_PER_UNIT[key] };
+  throw unsupported(path, `the unit of "map info" is ${name.slice(0, 40)}`, CORRECT_MAP_INFO);
+}
+
+const CORRECT_MAP_INFO = 'Correct "map info" in its header, or set its position with --position.';
+
+/** "Feet" stands for international and for US survey feet, which differ by 2 in a million. */
+const UNIT_TOLERANCE = 1e-5;
+
+/** From the numbers of `map info` to the unit of its system. A system by its name has metres, and one by its text a unit of its own. */
+function factorTo(crs: Crs, unit: MapUnit | undefined, isNamed: boolean, path: string): number {
+  if (!unit) return 1;
+  const { name, degrees, metres } = unit;
+  const factor = crs.geographic ? degrees : metres && metres / metresPerUnit(crs);
+  if (factor === undefined)
+    throw unsupported(path, `"map info" is in ${name}, and its coordinate system is not`, CORRECT_MAP_INFO);
+  if (isNamed || crs.geographic) return factor;
+  if (Math.abs(factor - 1) < UNIT_TOLERANCE) return 1;
+  throw unsupported(
+    path,
+    `"map info" is in ${name}, and its "coordinate system string" in units of ${metresPerUnit(crs)} m`,
+    CORRECT_MAP_INFO,
+  );
+}
+
+/** Largest distance between positions by the name and by the text of one system. */
+const MAX_DIFFERENCE_DEGREES = 1e-4;
+
+/** The system, and whether it is known by its name in `map info` instead of by its text, which takes precedence as in GDAL. */
+function crsOf(
+  fields: EnviFields,
+  info: string[],
+  unit: MapUnit | undefined,
+  path: string,
+  warnings: string[],
+): { crs: Crs; isNamed: boolean } {
   const wkt = fields.get('coordinate system string');
   const epsg = epsgOf(info);
-  if (epsg !== undefined) return crsFromEpsg(epsg);
-  if (wkt) return crsFromWkt(wkt, path);
-  if (/^arbitrary/i.test(info[0]!)) throw noCrs(path, 'its "map info" has the projection Arbitrary');
-  throw unknownCrs(`${info[0]} on ${info.slice(7, 10).join(', ') || 'no datum'} of ${path}`);
+  const named = epsg === undefined ? undefined : crsFromEpsg(epsg);
+  if (!wkt) {
+    if (named) return { crs: named, isNamed: true };
+    if (/^arbitrary/i.test(info[0]!)) throw noCrs(path, 'its "map info" has the projection Arbitrary');
+    throw unknownCrs(`${info[0]} on ${info.slice(7, 10).join(', ') || 'no datum'} of ${path}`);
+  }
+  try {
+    const crs = crsFromWkt(wkt, path);
+    if (!named) return { crs, isNamed: false };
+    const [x, y] = info.slice(3, 5).map(parseNumber) as [number, number];
+    const metres = metresPerUnit(crs);
+    const at = (system: Crs, factor: number) => createTransform(system, 'EPSG:4326')(x * factor, y * factor);
+    const [lon, lat] = at(crs, factorTo(crs, unit, false, path));
+    const [otherLon, otherLat] = at(
+      named,
+      factorTo(named, unit ?? (crs.geographic ? undefined : { name: '', metres }), true, path),
+    );
+    if (Math.hypot(lon - otherLon, lat - otherLat) < MAX_DIFFERENCE_DEGREES && metres === 1)
+      return { crs: named, isNamed: true };
+    if (!(Math.hypot(lon - otherLon, lat - otherLat) < MAX_DIFFERENCE_DEGREES))
+      warnings.push(`"coordinate system string" is used, and "map info" names another system (EPSG:${epsg})`);
+    return { crs, isNamed: false };
+  } catch (error) {
+    if (!named || !unknownCrs.is(error)) throw error;
+    warnings.push(`"coordinate system string" cannot be read, so EPSG:${epsg} of "map info" is used`);
+    return { crs: named, isNamed: true };
+  }
 }
 
 /** UTM, and longitudes and latitudes on WGS 84, need no WKT. */
@@ -209,8 +374,10 @@ function epsgOf(info: string[]): number | undefined {
   const isWgs84 = (datum: string | undefined) => /^wgs[-_ ]?(19)?84$/i.test(datum ?? '');
   if (/^geographic/i.test(projection!) && isWgs84(info[7])) return 4326;
   const zone = Number(info[7]);
-  if (!/^utm$/i.test(projection!) || !isWgs84(info[9]) || !(zone >= 1 && zone <= 60)) return undefined;
-  return (/^s/i.test(info[8]!) ? 32700 : 32600) + zone;
+  if (!/^utm$/i.test(projection!) || !isWgs84(info[9])) return undefined;
+  if (!(Number.isInteger(zone) && zone >= 1 && zone <= 60)) return undefined;
+  const [, south] = /^(?:n|north|(s|south))$/i.exec(info[8]!) ?? [undefined, null];
+  return south === null ? undefined : (south ? 32700 : 32600) + zone;
 }
 
 const TYPES_BY_CODE: Record<number, StoredType> = {
@@ -247,14 +414,26 @@ export async function openEnvi(
   const warnings: string[] = [];
   return {
     ...numbers,
-    ...(position ? georeferenceByCorners(position, numbers) : enviGeoreferencing(fields, header)),
+    ...(position ? georeferenceByCorners(position, numbers) : enviGeoreferencing(fields, header, warnings)),
     isDescribedOutside: true,
-    nodata: parseNodata(fields.get('data ignore value'), numbers.dataType),
+    nodata: nodataOf(fields, numbers.dataType, warnings),
     palette: /classification/i.test(type),
     bandTags: bandTagsOf(fields, numbers.bands, header, warnings),
     metadata: metadataOf(fields),
     warnings,
   };
+}
+
+/** `data ignore value`, which some writers list for each band. Adds to `warnings` if it cannot be used. */
+function nodataOf(fields: EnviFields, dataType: DataType, warnings: string[]): number | undefined {
+  const text = fields.get('data ignore value')?.replace(/[[\]]/g, '') ?? '';
+  const values = [...new Set(text.split(/[\s,]+/).filter((item) => item !== ''))];
+  const numbers = new Set(values.map((value) => parseNodata(value, 'float64')));
+  if (numbers.size > 1 || numbers.has(undefined))
+    warnings.push(
+      `its data ignore value "${text.slice(0, 80)}" is not one number and is not used (--nodata sets one)`,
+    );
+  return numbers.size > 1 ? undefined : parseNodata(values[0], dataType);
 }
 
 /** The raw image that a header describes, and the file beside it that holds it. */
@@ -392,7 +571,7 @@ function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings:
   const gains = numbers('data gain values') ?? numbers('data reflectance gain values');
   const offsets = numbers('data offset values') ?? numbers('data reflectance offset values');
   const scale = reflectanceScale(fields, header);
-  const names = listField(fields, 'band names');
+  const names = namesField(fields, 'band names', bands, warnings);
   return Array.from({ length: bands }, (_, band): BandTags => {
     const ownScale = gains?.[band] ?? scale;
     const offset = offsets?.[band];

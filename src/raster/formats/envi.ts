@@ -11,7 +11,7 @@ import { withFile } from '../source.js';
 import {
   type EnviRaster,
   findHeader,
-  listField,
+  namesField,
   openEnviNumbers,
   readFields,
   readWavelengths,
@@ -143,7 +143,8 @@ export async function readEnviLibrary(path: string): Promise<SpectralLibrary> {
     { column: 0, row: 0, width, height },
     { arrays: [values], offset: 0, stride: width },
   );
-  const names = listField(fields, 'spectra names') ?? [];
+  const warnings = spectrum.warning === undefined ? [] : [spectrum.warning];
+  const names = namesField(fields, 'spectra names', height, warnings) ?? [];
   const scale = reflectanceScale(fields, header);
   return {
     wavelengths: spectrum.nanometres,
@@ -152,6 +153,6 @@ export async function readEnviLibrary(path: string): Promise<SpectralLibrary> {
       values: Array.from(values.subarray(line * width, (line + 1) * width), (value) => value * (scale ?? 1)),
     })),
     isScaled: scale !== undefined,
-    ...(spectrum.warning !== undefined && { warning: spectrum.warning }),
+    ...(warnings.length > 0 && { warning: warnings.join('; ') }),
   };
 }
