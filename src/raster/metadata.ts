@@ -3,11 +3,11 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { SaxesParser } from 'saxes';
-import { messageOf } from '../errors.js';
+import { messageOf, TilewrightError } from '../errors.js';
 import { affineOfGdal, crsFromEpsg, isInvertible } from './crs/crs.js';
 import { crsFromWkt } from './crs/wkt.js';
-import { noCrs } from './errors.js';
-import { parseNodata } from './pixels/data-types.js';
+import { corrupt, noCrs } from './errors.js';
+import { parseNodata, parseNumber } from './pixels/data-types.js';
 import type { Affine, BandTags, Crs, RasterHeader } from './raster.js';
 import { parseSpectralTags, spectralMetadataItems } from './wavelengths.js';
 
@@ -75,7 +75,7 @@ export const localName = (name: string) => name.slice(name.indexOf(':') + 1);
 
 /**
  * GDAL's Persistent Auxiliary Metadata (PAM): properties of a raster in a file of the same name and `.aux.xml`, which GDAL writes if the
- * format cannot hold them. Georeferencing and nodata values are read, if the raster has none of its own.
+ * format cannot hold them. Georeferencing, nodata values, scales and descriptions are read, if the raster has none of its own.
  */
 export interface Pam {
   path: string;
@@ -84,6 +84,10 @@ export interface Pam {
   transform: Affine | undefined;
   /** Text by band index. */
   nodata: Map<number, string>;
+  /** Scale, offset and description by band index. */
+  bandTags: Map<number, BandTags>;
+  /** True if any band, also of a layer, has a scale or offset. */
+  isScaled: boolean;
 }
 
 /** Histograms and attribute tables make these files larger than the properties that are read. */
@@ -100,7 +104,7 @@ export const pamPath = (path: string) => `${path}.aux.xml`;
 
 /**
  * Undefined if the file does not exist. Adds to `warnings` if it cannot be read or is too large. Links are not followed: they
- * could lead out of an allowed folder.
+ * could lead out of an allowed folder. Throws TW_RASTER_CORRUPT for a scale or offset that is not a number.
  */
 export async function readPam(raster: string, warnings: string[]): Promise<Pam | undefined> {
   const path = pamPath(raster);
@@ -113,6 +117,7 @@ export async function readPam(raster: string, warnings: string[]): Promise<Pam |
     if (info.size > MAX_PAM_BYTES) throw new Error(`it is larger than ${MAX_PAM_BYTES / 1e6} MB`);
     return pamOf(parseXmlTree(await file.readFile('utf8')), path);
   } catch (error) {
+    if (error instanceof TilewrightError) throw error;
     const { code = '' } = error as NodeJS.ErrnoException;
     if (!NO_FILE.has(code)) warnings.push(`${path} is not used: ${messageOf(error)}`);
     return undefined;
@@ -125,12 +130,32 @@ function pamOf(root: XmlElement | undefined, path: string): Pam {
   if (root?.name !== 'PAMDataset') throw new Error('its root element is not PAMDataset');
   const own = (name: string) => root.children.find((child) => child.name === name)?.text || undefined;
   const nodata = new Map<number, string>();
+  const bandTags = new Map<number, BandTags>();
   for (const band of root.children.filter(({ name }) => name === 'PAMRasterBand')) {
+    const index = Number(band.attributes.band) - 1;
     const [value] = elementsOf(band, 'NoDataValue');
-    if (value) nodata.set(Number(band.attributes.band) - 1, exactNumber(value));
+    if (value) nodata.set(index, exactNumber(value));
+    // As in GDAL, in any case.
+    const child = (name: string) =>
+      band.children.find((element) => element.name.toLowerCase() === name)?.text;
+    const stated = (name: string) => {
+      const text = child(name);
+      if (text === undefined || Number.isFinite(parseNumber(text))) return text && { [name]: Number(text) };
+      throw badScaleText(path, name, index, text);
+    };
+    const description = child('description');
+    bandTags.set(index, { ...(description && { description }), ...stated('scale'), ...stated('offset') });
   }
-  return { path, srs: own('SRS'), transform: transformOf(own('GeoTransform')), nodata };
+  const isScaled = [...elementsOf(root, 'Scale'), ...elementsOf(root, 'Offset')].length > 0;
+  return { path, srs: own('SRS'), transform: transformOf(own('GeoTransform')), nodata, bandTags, isScaled };
 }
+
+const badScaleText = (path: string, name: string, band: number, text: string) =>
+  corrupt(
+    path,
+    `the ${name} of band ${band + 1} is "${text.slice(0, 40)}", which is not a number`,
+    'Set it with gdal_edit.py -scale SCALE -offset OFFSET FILE, or with gdal_translate -a_scale SCALE -a_offset OFFSET.',
+  );
 
 /** The text is a rounded decimal. GDAL adds the bytes of the number if the rounding matters. */
 function exactNumber({ text, attributes }: XmlElement): string {
@@ -194,6 +219,21 @@ export function nodataOfPam(
 }
 
 /**
+ * The tags of the bands, completed by PAM. As in GDAL, a scale or offset of the raster itself replaces both. Adds to `warnings` if they
+ * differ.
+ */
+export function bandTagsWithPam(tags: BandTags[], { path, bandTags }: Pam, warnings: string[]): BandTags[] {
+  return tags.map((own, band) => {
+    const pam = bandTags.get(band) ?? {};
+    if (own.scale === undefined && own.offset === undefined) return { ...pam, ...own };
+    const isOther = (pam.scale ?? own.scale) !== own.scale || (pam.offset ?? own.offset) !== own.offset;
+    if (isOther)
+      warnings.push(`scale and offset of band ${band + 1} in ${path} are not used: the file has its own`);
+    return { ...(pam.description && { description: pam.description }), ...own };
+  });
+}
+
+/**
  * The XML of TIFF tag 42112, in which GDAL keeps metadata items of the dataset and properties of bands; undefined if it would be empty.
  * GDAL escapes the text of an item twice, and expects other writers to do the same.
  */
@@ -234,45 +274,81 @@ interface GdalMetadata {
   warnings: string[];
 }
 
-/** Parses the XML. Leaves out items of other domains than the default, except those of the spectrum. */
-export function parseGdalMetadata(xml: string, bands: number): GdalMetadata {
+const ROLE = {
+  scale: 'scale',
+  offset: 'offset',
+  description: 'description',
+  colorinterp: 'colorinterp',
+} as const;
+/** A role of an item that states a scale, also in XML that cannot be parsed. */
+const SCALE_ROLE = /\brole\s*=\s*["']?\s*(scale|offset)\b/i;
+
+/**
+ * Parses the XML. Leaves out items of other domains than the default, except those of the spectrum. Throws TW_RASTER_CORRUPT if a scale or
+ * offset is stated and cannot be read.
+ */
+export function parseGdalMetadata(xml: string, bands: number, path: string): GdalMetadata {
   const metadata: Record<string, string> = {};
   const bandTags: BandTags[] = Array.from({ length: bands }, () => ({}));
   const interpretations: (string | undefined)[] = new Array(bands).fill(undefined);
   const bandItems = Array.from({ length: bands }, () => new Map<string, string>());
-  // These patterns cannot overlap with the text after them: hostile text must not take quadratic time.
-  for (const [, attributeText = '', text = ''] of xml.matchAll(/<Item\b([^<>]*)>([^<]*)<\/Item>/g)) {
-    const attributes = new Map<string, string>();
-    for (const [, name = '', value = ''] of attributeText.matchAll(/(?<![\w:])([\w:]+)\s*=\s*"([^"]*)"/g)) {
-      attributes.set(name, unescapeXml(value));
-    }
-    const name = attributes.get('name');
+  const warnings: string[] = [];
+  for (const { attributes, text } of itemsOf(xml, path, warnings)) {
+    const { name, sample, role = '', domain = '' } = attributes;
     if (name === undefined) continue;
-    const value = unescapeXml(unescapeXml(text));
-    const sample = attributes.get('sample');
-    const domain = attributes.get('domain') ?? '';
-    if (domain === 'IMAGERY') bandItems[Number(sample ?? -1)]?.set(`IMAGERY:${name}`, value);
-    if (domain !== '') continue;
-    if (sample === undefined) {
-      Object.defineProperty(metadata, name, { value, enumerable: true, configurable: true, writable: true });
+    const value = unescapeXml(text);
+    const band = sample === undefined ? -1 : Number.parseInt(sample, 10);
+    const kind = ROLE[role.toLowerCase() as keyof typeof ROLE];
+    const scale = /^\s*(scale|offset)\s*$/i.exec(role)?.[1]?.toLowerCase();
+    if (scale) {
+      const number = parseGdalNumber(value);
+      if (!kind || !(band >= 0) || Number.isNaN(number)) throw badScaleText(path, scale, band, value);
+      const tags = bandTags[band];
+      if (tags) tags[scale as 'scale' | 'offset'] = number;
       continue;
     }
-    const tags = bandTags[Number(sample)];
-    const number = Number(value);
-    const role = attributes.get('role');
-    if (!tags) continue;
-    if (role === 'colorinterp') interpretations[Number(sample)] = value.toLowerCase();
-    else if (role === 'description') tags.description = value;
-    else if (role === 'scale' && Number.isFinite(number)) tags.scale = number;
-    else if (role === 'offset' && Number.isFinite(number)) tags.offset = number;
-    else if (role === undefined || role === '') bandItems[Number(sample)]!.set(name, value);
+    if (domain === 'IMAGERY') bandItems[band]?.set(`IMAGERY:${name}`, value);
+    if (domain !== '') continue;
+    if (sample === undefined)
+      Object.defineProperty(metadata, name, { value, enumerable: true, configurable: true, writable: true });
+    else if (!bandTags[band]) continue;
+    else if (kind === 'colorinterp') interpretations[band] = value.toLowerCase();
+    else if (kind === 'description') bandTags[band].description = value;
+    else if (role === '') bandItems[band]!.set(name, value);
   }
-  const warnings: string[] = [];
   const described = bandItems.map((items, band) => ({ items, description: bandTags[band]!.description }));
   for (const [band, tags] of parseSpectralTags(described, warnings).entries())
     Object.assign(bandTags[band]!, tags);
   return { metadata, bandTags, interpretations, warnings };
 }
+
+/** The items, with names of attributes in lower case, because GDAL ignores the case. A warning if the text is not XML. */
+function itemsOf(xml: string, path: string, warnings: string[]): Pick<XmlElement, 'attributes' | 'text'>[] {
+  if (xml.trim() === '') return [];
+  try {
+    // Some writers do not escape ampersands.
+    const root = parseXmlTree(xml.replace(/&(?!(?:#\d+|#x[\da-f]+|\w+);)/gi, '&amp;'));
+    if (root?.name.toLowerCase() !== 'gdalmetadata') throw new Error('its root element is not GDALMetadata');
+    const items = root.children.filter(({ name }) => name.toLowerCase() === 'item');
+    return items.map(({ attributes, text }) => ({
+      attributes: Object.fromEntries(
+        Object.entries(attributes).map(([name, value]) => [name.toLowerCase(), value]),
+      ),
+      text,
+    }));
+  } catch (error) {
+    const what = `its GDAL metadata cannot be read: ${messageOf(error).split('\n', 1)[0]}`;
+    if (SCALE_ROLE.test(xml))
+      throw corrupt.because(error, path, `${what}, and they state a scale or offset`, REWRITE_SCALE);
+    warnings.push(what);
+    return [];
+  }
+}
+
+const REWRITE_SCALE = 'Write it again with gdal_translate -a_scale SCALE -a_offset OFFSET.';
+
+/** As GDAL, which takes a comma for the decimal point if it comes before any point. NaN if the text is more than a number. */
+const parseGdalNumber = (text: string) => parseNumber(/^[^.]*,/.test(text) ? text.replace(',', '.') : text);
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 

@@ -13,7 +13,7 @@ import { listGdalSubdatasets, openViaGdal } from './formats/gdal.js';
 import { listHdf5Subdatasets, openHdf5 } from './formats/hdf5.js';
 import { openMat } from './formats/mat.js';
 import { openExternalMask, readTiffHeader } from './formats/tiff-header.js';
-import { type GeoreferencingOverride, nodataOfPam, type Pam, readPam } from './metadata.js';
+import { bandTagsWithPam, type GeoreferencingOverride, nodataOfPam, type Pam, readPam } from './metadata.js';
 import type { MultiDatasetFile, RasterHeader } from './raster.js';
 import {
   type ByteReader,
@@ -36,10 +36,15 @@ export async function openRaster(
   layer?: string,
   position?: GeoreferencingOverride,
 ): Promise<RasterHeader> {
-  // A file of several layers has neither a mask nor PAM for one of them.
-  if (layer !== undefined) return openWithoutExternalMask(path, layer, position);
   let warnings: string[] = [];
   let pam = await readPam(path, warnings);
+  // A file of several layers has neither a mask nor PAM for one of them.
+  if (layer !== undefined) {
+    const header = await openWithoutExternalMask(path, layer, position);
+    if (!pam?.isScaled) return header;
+    const warning = `scale and offset in ${pam.path} are not read for layers (--scale and --offset set them)`;
+    return { ...header, warnings: [...(header.warnings ?? []), warning] };
+  }
   const header = await openWithoutExternalMask(path, layer, position, pam).catch((error) => {
     throw noCrs.is(error) ? withWarnings(error, warnings) : error;
   });
@@ -50,7 +55,14 @@ export async function openRaster(
   }
   const mask = header.mask ?? (await openExternalMask(header, warnings));
   const nodata = header.nodata ?? (pam && nodataOfPam(pam, header, warnings));
-  return { ...header, nodata, warnings: [...(header.warnings ?? []), ...warnings], ...(mask && { mask }) };
+  const bandTags = pam ? bandTagsWithPam(header.bandTags, pam, warnings) : header.bandTags;
+  return {
+    ...header,
+    nodata,
+    bandTags,
+    warnings: [...(header.warnings ?? []), ...warnings],
+    ...(mask && { mask }),
+  };
 }
 
 /** An unused PAM file may be the reason why a raster has no position. */

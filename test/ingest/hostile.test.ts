@@ -70,8 +70,8 @@ test('a missing or incomplete catalogue is an error, and nothing is deleted', as
 });
 
 test('metadata of a hostile TIFF is read in linear time', () => {
-  parseGdalMetadata('<Item'.repeat(200_000), 1);
-  parseGdalMetadata(`<Item ${'a'.repeat(500_000)}>`, 1);
+  parseGdalMetadata('<Item'.repeat(200_000), 1, 'a.tif');
+  parseGdalMetadata(`<Item ${'a'.repeat(500_000)}>`, 1, 'a.tif');
 });
 
 test('a tile of more pixels than fit is refused', async (t) => {

@@ -93,6 +93,98 @@ test('an MTL has the same content as text, JSON and XML, even with bytes after i
   assert.deepEqual(await describe('xml'), text);
 });
 
+/** Groups of a level 2 MTL, with the level 1 metadata that it repeats. */
+const LEVEL2_GROUPS: Record<string, Record<string, string | number>> = {
+  PRODUCT_CONTENTS: {
+    COLLECTION_NUMBER: 2,
+    PROCESSING_LEVEL: 'L2SP',
+    FILE_NAME_BAND_4: 'L_SR_B4.TIF',
+    FILE_NAME_QUALITY_L1_PIXEL: 'L_QA_PIXEL.TIF',
+  },
+  IMAGE_ATTRIBUTES: {
+    SPACECRAFT_ID: 'LANDSAT_8',
+    SENSOR_ID: 'OLI_TIRS',
+    WRS_PATH: 17,
+    WRS_ROW: 36,
+    DATE_ACQUIRED: '2020-07-01',
+    SCENE_CENTER_TIME: '15:49:21Z',
+    SUN_ELEVATION: 60,
+  },
+  LEVEL2_PROCESSING_RECORD: { PROCESSING_LEVEL: 'L2SP', DATE_PRODUCT_GENERATED: '2020-09-12T00:00:00Z' },
+  LEVEL2_SURFACE_REFLECTANCE_PARAMETERS: { REFLECTANCE_MULT_BAND_4: 2.75e-5, REFLECTANCE_ADD_BAND_4: -0.2 },
+  LEVEL1_PROCESSING_RECORD: {
+    PROCESSING_LEVEL: 'L1TP',
+    COLLECTION_NUMBER: 1,
+    FILE_NAME_BAND_4: 'L_B4.TIF',
+    DATE_PRODUCT_GENERATED: '2020-08-23T00:00:00Z',
+  },
+  LEVEL1_RADIOMETRIC_RESCALING: { REFLECTANCE_MULT_BAND_4: 2e-5, REFLECTANCE_ADD_BAND_4: -0.1 },
+};
+
+test('a level 2 MTL is read by the level of its groups, in any order and form', async (t) => {
+  const folder = await tempFolder(t);
+  const names = Object.keys(LEVEL2_GROUPS);
+  const orders: Record<string, string[]> = {
+    usgs: names,
+    sorted: names.toSorted(),
+    reversed: names.toReversed(),
+  };
+  const forms: Record<string, (order: string[]) => string> = {
+    txt: (order) =>
+      [
+        'GROUP = LANDSAT_METADATA_FILE',
+        ...order.flatMap((name) => [
+          `GROUP = ${name}`,
+          ...Object.entries(LEVEL2_GROUPS[name]!).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
+          `END_GROUP = ${name}`,
+        ]),
+        'END_GROUP = LANDSAT_METADATA_FILE\nEND\n',
+      ].join('\n'),
+    json: (order) =>
+      JSON.stringify({
+        LANDSAT_METADATA_FILE: Object.fromEntries(order.map((name) => [name, LEVEL2_GROUPS[name]])),
+      }),
+    xml: (order) =>
+      `<LANDSAT_METADATA_FILE>${order
+        .map((name) => {
+          const keys = Object.entries(LEVEL2_GROUPS[name]!).map(
+            ([key, value]) => `<${key}>${value}</${key}>`,
+          );
+          return `<${name}>${keys.join('')}</${name}>`;
+        })
+        .join('')}</LANDSAT_METADATA_FILE>`,
+  };
+  for (const [kind, order] of Object.entries(orders))
+    for (const [form, write] of Object.entries(forms)) {
+      const product = await writeProduct(join(folder, kind + form), ['L_SR_B4', 'L_QA_PIXEL']);
+      await writeFile(join(product, `L_MTL.${form}`), write(order));
+      const [scene] = await describeScenes(product, {});
+      const [{ name, scale, offset }] = scene.groups[0].bands;
+      assert.deepEqual(
+        [scene.collection.id, name, scale, offset],
+        ['landsat-c2-l2', 'B4', 2.75e-5, -0.2],
+        kind + form,
+      );
+      assert.deepEqual([scene.id, scene.warnings], ['LC08_L2SP_017036_20200701', []], kind + form);
+    }
+});
+
+test('a coefficient of the MTL that is not a number is refused', async (t) => {
+  const folder = await tempFolder(t);
+  for (const [i, value] of ['2,0E-05', 'NULL', ''].entries()) {
+    const product = await writeProduct(join(folder, `${i}`), ['L_B4', 'L_QA_PIXEL'], {
+      LANDSAT_METADATA_FILE: {},
+      PRODUCT_CONTENTS: { COLLECTION_NUMBER: 2, PROCESSING_LEVEL: 'L1TP' },
+      IMAGE_ATTRIBUTES: LEVEL2_GROUPS.IMAGE_ATTRIBUTES,
+      LEVEL1_RADIOMETRIC_RESCALING: { REFLECTANCE_MULT_BAND_4: value, REFLECTANCE_ADD_BAND_4: -0.1 },
+    });
+    await assert.rejects(describeScenes(product, {}), {
+      code: 'TW_INGEST_BAD_METADATA',
+      message: /REFLECTANCE_MULT_BAND_4 is "/,
+    });
+  }
+});
+
 test('missing files of the MTL are a warning, unless no band is left', async (t) => {
   const product = await tempFolder(t);
   const { bandPaths } = await writeLandsatLikeScene(product, { size: { width: 60, height: 60 } });

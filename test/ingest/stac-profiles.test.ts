@@ -54,6 +54,37 @@ test('Sentinel-2 has the offset of its baseline, unless it is already subtracted
   assert.deepEqual(await of({}, SAID, 'sentinel-2-c1-l2a'), [1e-4, -0.1, 0]);
 });
 
+test('processing properties of Sentinel-2 may have any JSON type, and are refused if they cannot be read', async (t) => {
+  const folder = await tempFolder(t);
+  const offsetOf = async (properties: object) =>
+    (await calibrationOf(folder, { collection: 'sentinel-2-l2a', properties }))[1];
+  for (const baseline of ['05.10', 5.1, '5.1', 5, '5', 'N0510', '0510', ' 05.10 ', '5.10', 4, '04.00', 4.0])
+    assert.equal(await offsetOf({ 's2:processing_baseline': baseline }), -0.1, JSON.stringify(baseline));
+  for (const baseline of ['03.01', 3.01, 2.14, '2.14', 3, 'N0301', '0301', null])
+    assert.equal(await offsetOf({ 's2:processing_baseline': baseline }), 0, JSON.stringify(baseline));
+  for (const applied of [true, 'true', 'True', 1, '1'])
+    assert.equal(
+      await offsetOf({ 's2:processing_baseline': 5.1, 'earthsearch:boa_offset_applied': applied }),
+      0,
+    );
+  for (const applied of [false, 'false', 'FALSE', 0, null])
+    assert.equal(
+      await offsetOf({ 's2:processing_baseline': 5.1, 'earthsearch:boa_offset_applied': applied }),
+      -0.1,
+    );
+  for (const properties of [
+    ...['', 'latest', '05.10.1', 510, -1, true, [5.1], { value: 5.1 }].map((value) => ({
+      's2:processing_baseline': value,
+    })),
+    ...['', 'yes', 2, [true], {}].map((value) => ({ 'earthsearch:boa_offset_applied': value })),
+  ])
+    await assert.rejects(
+      offsetOf(properties),
+      { code: 'TW_INGEST_BAD_SIDECAR', message: /properties\.\w+:\w+ is/ },
+      JSON.stringify(properties),
+    );
+});
+
 test('Landsat Collection 2 and HLS have the factors of their products', async (t) => {
   const folder = await tempFolder(t);
   assert.deepEqual(await calibrationOf(folder, { collection: 'landsat-c2-l2' }), [2.75e-5, -0.2, 0]);

@@ -1,7 +1,7 @@
 /** GDAL's `.aux.xml` beside a raster, as GDAL writes it. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { sideFilesOf } from '../../src/ingest/index.js';
@@ -10,7 +10,7 @@ import { readPam } from '../../src/raster/metadata.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 import { type EnviCube, headerOf } from './envi.js';
-import { gdal, needsGdal } from './gdal.js';
+import { fixtures, gdal, needsGdal } from './gdal.js';
 
 /** A raster with a PAM file, made by gdal_translate from a raster in EPSG:32633. */
 async function translated(t: TestContext, name: string, args: string[]): Promise<string> {
@@ -164,4 +164,159 @@ test('a link that takes the name of a PAM file while it is read is not followed'
     running = false;
     await exchanged;
   }
+});
+
+const bandWith = (content: string) =>
+  `<PAMDataset><PAMRasterBand band="1">${content}</PAMRasterBand></PAMDataset>`;
+
+/** Scale, offset and description of the first band as GDAL reads them. */
+function tagsOfGdal(path: string) {
+  const [first] = JSON.parse(execFileSync('gdalinfo', ['-json', path], { encoding: 'utf8' })).bands;
+  return { scale: first.scale ?? 1, offset: first.offset ?? 0, description: first.description ?? '' };
+}
+
+async function assertTagsOfGdal(path: string, name: string, warning = /^$/) {
+  const { bandTags, warnings } = await openRaster(path);
+  const { scale = 1, offset = 0, description = '' } = bandTags[0]!;
+  assert.deepEqual({ scale, offset, description }, tagsOfGdal(path), name);
+  assert.match(warnings!.join(), warning, name);
+}
+
+test('scale, offset and description are those of GDAL', needsGdal, async (t) => {
+  const folder = await tempFolder(t);
+  const own = { bandTags: [{ scale: 2, offset: 3 }] };
+  const other = /scale and offset of band 1 in .* are not used: the file has its own/;
+  for (const [i, [name, content, options, warning]] of (
+    [
+      ['all', '<Offset>5</Offset><Scale>0.01</Scale><Description>red &amp; blue</Description>'],
+      ['scale alone', '<Scale>0.01</Scale>'],
+      ['offset alone', '<Offset>-5e2</Offset>'],
+      ['exponent and blanks', '<Scale> 1E-2\n</Scale>'],
+      ['lower case', '<scale>0.01</scale>'],
+      ['not in metadata', '<Metadata><MDI key="scale">0.01</MDI></Metadata>'],
+      ['own scale', '<Offset>5</Offset><Scale>0.01</Scale>', own, other],
+      ['own scale, other offset', '<Offset>5</Offset>', own, other],
+      ['the same', '<Offset>3</Offset><Scale>2</Scale>', own],
+    ] as [string, string, typeof own | undefined, RegExp?][]
+  ).entries()) {
+    const path = await writeRaster(join(folder, `${i}.tif`), options);
+    await writeFile(`${path}.aux.xml`, bandWith(content));
+    await assertTagsOfGdal(path, name, warning);
+  }
+  const jpeg2000 = await translated(t, 'a.jp2', [...JPEG_2000, '-a_scale', '0.01', '-a_offset', '7']);
+  await assertTagsOfGdal(jpeg2000, 'JPEG 2000');
+  assert.equal((await openRaster(jpeg2000)).bandTags[0]!.scale, 0.01);
+});
+
+test('a scale in an .aux.xml that is not a number is refused', async (t) => {
+  for (const content of [
+    '<Scale>0,01</Scale>',
+    '<Offset>abc</Offset>',
+    '<Scale>nan</Scale>',
+    '<Scale/>',
+    '<Scale>0.01 m</Scale>',
+  ])
+    await assert.rejects(
+      withPam(t, bandWith(content)),
+      { code: 'TW_RASTER_CORRUPT', message: /(scale|offset) of band 1 is/ },
+      content,
+    );
+});
+
+test('a scale for a layer of a file is named, because it is not read', async (t) => {
+  const path = join(await tempFolder(t), 'a.nc');
+  await copyFile(join(fixtures, 'hdf5/albers.nc'), path);
+  assert.equal((await openRaster(path, '/cover')).warnings, undefined);
+  await writeFile(
+    `${path}.aux.xml`,
+    `<PAMDataset><Subdataset name="cover">${bandWith('<Scale>2</Scale>')}</Subdataset></PAMDataset>`,
+  );
+  assert.match(
+    (await openRaster(path, '/cover')).warnings!.join(),
+    /scale and offset in .*a\.nc\.aux\.xml are not read/,
+  );
+});
+
+const ITEMS_START = '<GDALMetadata>\n';
+
+/** A GeoTIFF with this text in the tag of GDAL's metadata. */
+async function withGdalMetadata(path: string, xml: string): Promise<string> {
+  await writeRaster(path, { metadata: { PLACE: 'x'.repeat(1000) } });
+  const bytes = await readFile(path);
+  const at = bytes.indexOf(ITEMS_START);
+  const length = bytes.indexOf('</GDALMetadata>', at) + '</GDALMetadata>'.length - at;
+  bytes.write(xml.padEnd(length), at);
+  await writeFile(path, bytes);
+  return path;
+}
+
+const item = (text: string, attributes = 'sample="0" role="scale"') =>
+  `${ITEMS_START}<Item name="SCALE" ${attributes}>${text}</Item></GDALMetadata>`;
+
+test('scale and offset of a GeoTIFF are read in every form that GDAL reads', needsGdal, async (t) => {
+  const folder = await tempFolder(t);
+  for (const [i, xml] of [
+    ...[
+      '0.01',
+      '0,01',
+      '1E-2',
+      '1e-02',
+      '+0.01',
+      '-0.01',
+      '.01',
+      '1.',
+      ' 0.01 ',
+      '\t0,01\n',
+      '5',
+      '0&#46;01',
+      '0&amp;#46;01',
+    ].map((text) => item(text)),
+    '<![CDATA[0.01]]>'.replace(/^.*$/, (text) => item(text)),
+    ...[
+      'sample="0" role="SCALE"',
+      'role="Scale" sample="0"',
+      "sample='0' role='scale'",
+      'sample=" 0" role="scale"',
+      'sample="00" role = "scale"',
+      'Sample="0" ROLE="scale"',
+      'sample="0" role="Offset"',
+      'sample="0" role="offset" domain="x"',
+      'sample="0"',
+      'sample="7" role="scale"',
+    ].map((attributes) => item('0,25', attributes)),
+    item('0.01').replaceAll('Item', 'ITEM'),
+    item('0.01').replace('<Item', '<!-- <Item> --><Item'),
+    `<?xml version="1.0"?>\n${item('0.01')}`,
+    item('0.01').replace('<Item', '<Item name="a">1 & 2</Item><Item'),
+    item('0.01').replace(
+      '</GDALMetadata>',
+      '<Item name="SCALE" sample="0" role="scale">0.02</Item></GDALMetadata>',
+    ),
+    item('red', 'sample="0" role="Description"'),
+  ].entries())
+    await assertTagsOfGdal(await withGdalMetadata(join(folder, `${i}.tif`), xml), xml);
+});
+
+test('a stated scale or offset that cannot be read is refused, and other broken metadata are named', async (t) => {
+  const path = join(await tempFolder(t), 'a.tif');
+  for (const xml of [
+    ...['abc', '', 'nan', 'inf', '1D-2', '0x10', '0.01 m', '1,000.5', '1.000,5', '0,0,1'].map((text) =>
+      item(text),
+    ),
+    ...['role="scale"', 'sample="x" role="scale"', 'sample="0" role=" scale "', 'sample=0 role=offset'].map(
+      (attributes) => item('0.01', attributes),
+    ),
+    item('0.01').replace('</Item>', ''),
+    `<Metadata>${item('0.01')}</Metadata>`,
+  ])
+    await assert.rejects(
+      openRaster(await withGdalMetadata(path, xml)),
+      { code: 'TW_RASTER_CORRUPT', message: /scale/ },
+      xml,
+    );
+  const { warnings, bandTags } = await openRaster(
+    await withGdalMetadata(path, '<GDALMetadata><Item name="A">'),
+  );
+  assert.match(warnings!.join(), /GDAL metadata cannot be read: .*unclosed/);
+  assert.deepEqual(bandTags, [{}]);
 });

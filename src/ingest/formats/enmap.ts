@@ -3,7 +3,14 @@
  * / Level 2A Product Specification, EN-PCV-ICD-2009-2). Wavelengths are in the metadata and not in the GeoTIFF.
  */
 import { basename } from 'node:path';
-import { elementsOf, Mask, openRaster, type RasterHeader, type XmlElement } from '../../raster/index.js';
+import {
+  elementsOf,
+  Mask,
+  openRaster,
+  type RasterHeader,
+  textOf,
+  type XmlElement,
+} from '../../raster/index.js';
 import { groupBands, spectralCubeBands, type UngroupedBand } from '../bands.js';
 import { badMetadata, missingBand, notRecognised } from '../errors.js';
 import { measurePixelSize } from '../georeferencing.js';
@@ -91,15 +98,14 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   const isDelivered = deliveredBands(root);
   const bands = listed.map((element) => {
     const fwhm = numberElement(element, 'FWHMOfBand');
+    const required = (name: string) =>
+      requiredNumber(element, element.attributes['number'] ?? '?', name, metadata);
+    const numberOr = (name: string, otherwise: number) =>
+      textOf(element, name) === undefined ? otherwise : required(name);
     return {
-      scale: numberElement(element, 'GainOfBand') ?? SCALE,
-      offset: numberElement(element, 'OffsetOfBand') ?? 0,
-      wavelength: requiredNumber(
-        element,
-        element.attributes['number'] ?? '?',
-        'wavelengthCenterOfBand',
-        metadata,
-      ),
+      scale: numberOr('GainOfBand', SCALE),
+      offset: numberOr('OffsetOfBand', 0),
+      wavelength: required('wavelengthCenterOfBand'),
       ...(fwhm !== undefined && fwhm > 0 && { fwhm }),
       ...(!isDelivered(Number(element.attributes['number'])) && { good: false as const }),
     };

@@ -26,10 +26,15 @@ export async function readMtl(path: string): Promise<Mtl> {
   return /\.json$/i.test(path) ? mtlOfJson(text, path) : parseMtl(text);
 }
 
-/** The value of the first of these keys that a group has. */
+/**
+ * The value of the first of these keys that a group has. Level 2 repeats the metadata of the level 1 product that it was made from, which
+ * count last, in any order of the groups.
+ */
 export function mtlValue(mtl: Mtl, ...keys: string[]): string | undefined {
+  const isSource = (name: string) => /^LEVEL1_/.test(name);
+  const groups = [...mtl].sort(([a], [b]) => Number(isSource(a)) - Number(isSource(b)));
   return keys
-    .map((key) => [...mtl.values()].find((group) => key in group)?.[key])
+    .map((key) => groups.find(([, group]) => Object.hasOwn(group, key))?.[1][key])
     .find((value) => value !== undefined);
 }
 

@@ -8,7 +8,7 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../bands.js';
-import { missingBand, notRecognised } from '../errors.js';
+import { badMetadata, missingBand, notRecognised } from '../errors.js';
 import { nominalPixelSize } from '../georeferencing.js';
 import type { DescribeOptions, InputProbe, ProductFormat, QualityBand, Scene } from '../scene.js';
 import { DAY_MS, datetimeOption, parseTime } from './acquisition-time.js';
@@ -31,6 +31,7 @@ interface LandsatProduct {
   start: number;
   collection: LandsatLevel;
   mtl: Mtl | null;
+  mtlPath?: string;
 }
 
 const TITLES: Record<LandsatLevel, string> = {
@@ -153,6 +154,7 @@ async function readProductFromMtl(path: string): Promise<LandsatProduct | null> 
     start,
     collection: collectionOf(mtlValue(mtl, 'COLLECTION_NUMBER'), level),
     mtl,
+    mtlPath: path,
   };
 }
 
@@ -226,9 +228,16 @@ export function earthSunDistance(time: number): number {
   return 1.00014 - 0.01671 * Math.cos(anomaly) - 0.00014 * Math.cos(2 * anomaly);
 }
 
-/** A number of the MTL, under the first of these keys that it has; NaN if it has none. */
-function mtlNumber({ mtl }: LandsatProduct, ...keys: string[]): number {
-  return Number(mtl ? mtlValue(mtl, ...keys) : NaN);
+/**
+ * A number of the MTL, under the first of these keys that it has; NaN if it has none. Throws TW_INGEST_BAD_METADATA for text that is not a
+ * number.
+ */
+function mtlNumber({ mtl, mtlPath = '' }: LandsatProduct, ...keys: string[]): number {
+  const text = mtl ? mtlValue(mtl, ...keys) : undefined;
+  const value = Number(text ?? NaN);
+  if (text !== undefined && (Number.isNaN(value) || text.trim() === ''))
+    throw badMetadata(mtlPath, `${keys.join(' or ')} is "${text}", which is not a number`);
+  return value;
 }
 
 /**

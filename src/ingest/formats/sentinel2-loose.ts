@@ -159,7 +159,7 @@ async function readDocuments({ path, entries }: InputProbe): Promise<Documents> 
     found.texts.push(...TITLE_KEYS.map(text).filter((title) => title !== undefined));
     const time = parseTime(text('datetime') ?? text('timestamp') ?? '');
     if (!Number.isNaN(time)) found.sensed ??= time;
-    if (document['earthsearch:boa_offset_applied'] === true) found.shifted = false;
+    if (/^(true|1)$/i.test(String(document['earthsearch:boa_offset_applied']))) found.shifted = false;
   }
   return found;
 }

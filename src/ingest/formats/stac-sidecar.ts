@@ -165,7 +165,7 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
     platform,
     license: properties.string('license'),
     licenseUrl: licenseUrlOf(json.links),
-    ...processingOf(item.object('properties') ?? {}),
+    ...processingOf(path, item.object('properties') ?? {}),
     assets: Object.entries(item.object('assets') ?? {}).map(([key, asset]) => {
       if (!isObject(asset)) throw badSidecar(path, `assets.${key} is not an object`);
       return assetOf(key, fieldsOf(path, asset, `assets.${key}.`));
@@ -188,15 +188,38 @@ function calibratedAsset(item: StacItemDescription, asset: ItemAsset): ItemAsset
   return { ...asset, bands: asset.bands.map(calibrated), everyBand: calibrated(asset.everyBand) };
 }
 
-/** Ignores values of other types and forms, because other producers use these names in other ways. */
-function processingOf(properties: JsonObject): Pick<StacItemDescription, 'baseline' | 'isOffsetApplied'> {
-  const named = ['s2:processing_baseline', 'processing:version'].map((name) => properties[name]);
-  const baseline = named.find((value) => typeof value === 'string' && /^\d\d\.\d\d$/.test(value));
-  const applied = properties['earthsearch:boa_offset_applied'];
-  return {
-    baseline: baseline === undefined ? undefined : Number(baseline),
-    isOffsetApplied: typeof applied === 'boolean' ? applied : undefined,
+/**
+ * The processing of Sentinel-2. `processing:version` is ignored in other forms, because other producers use it in other ways. Throws
+ * TW_INGEST_BAD_SIDECAR if a property that only Sentinel-2 has cannot be read.
+ */
+function processingOf(
+  path: string,
+  properties: JsonObject,
+): Pick<StacItemDescription, 'baseline' | 'isOffsetApplied'> {
+  const stated = <T>(name: string, read: (text: string) => T | undefined): T | undefined => {
+    const value = properties[name] ?? undefined;
+    if (value === undefined) return undefined;
+    const found = typeof value === 'object' ? undefined : read(String(value).trim());
+    if (found === undefined) throw badSidecar(path, `properties.${name} is ${JSON.stringify(value)}`);
+    return found;
   };
+  const version = properties['processing:version'];
+  return {
+    baseline:
+      stated('s2:processing_baseline', baselineOf) ??
+      (typeof version === 'string' && /^\d\d\.\d\d$/.test(version) ? Number(version) : undefined),
+    isOffsetApplied: stated(
+      'earthsearch:boa_offset_applied',
+      (text) => ({ true: true, 1: true, false: false, 0: false })[text.toLowerCase()],
+    ),
+  };
+}
+
+/** Baselines are 05.10, the number 5.1, or N0510 in names of products. */
+function baselineOf(text: string): number | undefined {
+  if (/^\d{1,2}(\.\d{1,2})?$/.test(text)) return Number(text);
+  const [, digits] = /^N?(\d{4})$/i.exec(text) ?? [];
+  return digits === undefined ? undefined : Number(digits) / 100;
 }
 
 function spanOf(path: string, properties: Fields): AcquisitionTime | undefined {

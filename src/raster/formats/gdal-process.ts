@@ -432,8 +432,8 @@ function parseBand(band: InfoBand): GdalBand {
     nodata: typeof nodata === 'number' ? String(nodata) : textOf(nodata),
     description: textOf(band.description) || undefined,
     variable: textItems(band.metadata?.['']).NETCDF_VARNAME,
-    scale: finiteOf(band.scale),
-    offset: finiteOf(band.offset),
+    scale: numberOf(band.scale),
+    offset: numberOf(band.offset),
   };
 }
 
@@ -445,8 +445,9 @@ function numbersOf(value: unknown, count: number): number[] {
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
 
-const finiteOf = (value: unknown) =>
-  typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+/** NaN for a value that is not a number. */
+const numberOf = (value: unknown) =>
+  value === undefined ? undefined : typeof value === 'number' ? value : NaN;
 
 /** The text items of a metadata domain; empty for XML domains, which are lists, and missing ones. */
 function textItems(domain: Items = {}): Record<string, string> {

@@ -18,6 +18,7 @@ import {
 import type { Datum } from '../crs/epsg.js';
 import { crsFromWkt } from '../crs/wkt.js';
 import {
+  corrupt,
   gdalFailed,
   noCrs,
   subdatasetNotFound,
@@ -365,7 +366,7 @@ async function headerOf(
     colours: dataType === 'uint8' && bands.length === 1 ? coloursOf(bands[0]) : undefined,
     ...(alpha > 0 && { alpha }),
     blocks: { reader: 'gdal', driver, dataset, width: blockWidth, height: blockHeight },
-    bandTags: bands.map(bandTags),
+    bandTags: bands.map((band) => bandTags(band, path)),
     metadata: info.metadata,
   };
 }
@@ -393,7 +394,14 @@ function coloursOf({ palette, colours }: GdalBand): ColourTable | undefined {
   return [0, 1, 2].flatMap((part) => Array.from({ length: 256 }, (_, i) => 257 * (colours[i]?.[part] ?? 0)));
 }
 
-function bandTags({ description, scale, offset }: GdalBand): BandTags {
+function bandTags({ description, scale, offset }: GdalBand, path: string): BandTags {
+  for (const [name, value] of Object.entries({ scale, offset }))
+    if (value !== undefined && !Number.isFinite(value))
+      throw corrupt(
+        path,
+        `its ${name} is not a number`,
+        'Set it with gdal_translate -a_scale SCALE -a_offset OFFSET.',
+      );
   return {
     ...(description === undefined ? {} : { description }),
     ...(scale === undefined ? {} : { scale }),

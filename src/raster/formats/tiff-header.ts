@@ -163,6 +163,7 @@ export async function readTiffHeader(
   const { interpretations, warnings, ...described } = parseGdalMetadata(
     directory.text(TAG.gdalMetadata) ?? '',
     bands,
+    path,
   );
   const alpha = findAlphaBand(directory, bands, interpretations);
   const mask = await findMaskImage(file, directory.next, shape, warnings);
