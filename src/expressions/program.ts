@@ -110,7 +110,8 @@ function run(code: Code, args: Float64Array[], to: Float64Array, count: number):
       for (let i = 0; i < count; i++) to[i] = a[i] / b[i];
       return;
     case '**':
-      for (let i = 0; i < count; i++) to[i] = a[i] ** b[i];
+      // NaN ** 0 is 1 in JavaScript.
+      for (let i = 0; i < count; i++) to[i] = Number.isNaN(a[i]) ? NaN : a[i] ** b[i];
       return;
     case '<':
       for (let i = 0; i < count; i++) to[i] = truth(a[i] < b[i], a[i], b[i]);

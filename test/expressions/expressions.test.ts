@@ -29,7 +29,7 @@ const OPERATIONS: ((args: Sample[]) => Sample)[] = [
   operation('-', (a, b) => a - b),
   operation('*', (a, b) => a * b),
   operation('/', (a, b) => a / b),
-  operation('**', (a, b) => a ** b),
+  operation('**', (a, b) => (Number.isNaN(a) ? NaN : a ** b)),
   operation(
     '<',
     truth((a, b) => a < b),
@@ -109,6 +109,18 @@ test('values equal those of plain JavaScript, or no data if these are not finite
     }),
     { seed: 42, numRuns: 300 },
   );
+});
+
+test('no operator turns a missing operand into a value', () => {
+  for (const operator of ['+', '-', '*', '/', '**', '<', '<=', '>', '>=', '==', '!='])
+    for (const number of ['0', '1', '(1 - 1)', '(red - red)'])
+      for (const text of [
+        `nir ${operator} ${number}`,
+        `${number} ${operator} nir`,
+        `(${number} ${operator} nir) ** 0`,
+      ])
+        assert.deepEqual(valuesOf(text, [[NaN, 3, 3]]), [NaN], text);
+  assert.deepEqual(valuesOf('nir ** (red - red) + (nir - nir) ** 0', [[2, 3, 3]]), [2]);
 });
 
 test('operators have the precedence of Python', () => {

@@ -10,7 +10,7 @@ import { TilewrightError } from '../../src/errors.js';
 import { jpegFrame } from '../../src/raster/codecs/jpeg.js';
 import { decodePackbits } from '../../src/raster/codecs/lzw.js';
 import { openRaster, readRaster } from '../../src/raster/index.js';
-import { fixtures, temporaryFolder } from './gdal.js';
+import { fixtures, gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
 
 const STRIP_BYTE_COUNTS = 279;
 const TILE_BYTE_COUNTS = 325;
@@ -110,6 +110,103 @@ test('LERC: NaN for masked pixels, and blobs with additional compression', async
     }
   }
 });
+
+test('LERC: a blob for each band, with masks of their own, and alpha as a mask', async () => {
+  for (const name of ['masks-lerc', 'masks-deflate', 'masks-zstd', 'alpha-some', 'alpha-all']) {
+    const { bands, header } = await readRaster(join(fixtures, `lerc-${name}.tif`));
+    const isAlpha = name.startsWith('alpha');
+    for (const [band, values] of bands.entries())
+      for (const [i, value] of values.entries()) {
+        const [row, column] = [Math.floor(i / 20), i % 20];
+        const opaque = name !== 'alpha-some' || (row + column) % 3 > 0;
+        const colour = band < 3 ? 50 * band + row + Math.floor(column / 4) : 255;
+        const isMissing = band < header.bands - 1 && (row + column) % (band + 2) === 0;
+        const number = isMissing ? NaN : 100 * band + row + column / 4;
+        assert.equal(
+          value,
+          isAlpha ? (opaque ? colour : 0) : number,
+          `${name}: band ${band}, row ${row}, column ${column}`,
+        );
+      }
+  }
+});
+
+test('LERC: too many blobs, or one that differs from the others, are refused', async (t) => {
+  const folder = temporaryFolder(t);
+  const changed = (change: (block: Buffer, second: number) => Buffer) =>
+    withBlock(folder, 'lerc-masks-lerc', (block) => change(block, block.readInt32LE(34)));
+  await assertCorrupt(
+    await changed((block, second) => Buffer.concat([block, block.subarray(second)])),
+    /more than 2 LERC blobs/,
+  );
+  await assertCorrupt(
+    await changed((block, second) => block.subarray(0, second)),
+    /of 1 samples in place of/,
+  );
+  await assertCorrupt(
+    await changed((block) => block.subarray(0, block.length - 1)),
+    /LERC blob of \d+ bytes in/,
+  );
+  await assertCorrupt(
+    await changed((block) => Buffer.concat([block, Buffer.alloc(8)])),
+    /more than 2 LERC blobs/,
+  );
+  const second = (offset: number, value: number) =>
+    changed((block, at) => {
+      block.writeInt32LE(value, at + offset);
+      return block;
+    });
+  await assertCorrupt(await second(14, 7), /20 x 7 pixels/);
+  await assertCorrupt(await second(18, 2 ** 30), /1073741824 x 6/);
+  await assertCorrupt(await second(22, 2), /of 2 samples/);
+  await assertCorrupt(await second(38, 7), /blob of float64/);
+});
+
+test(
+  'a byte count of 0 with an offset: one strip is estimated as by GDAL, others are refused',
+  needsGdal,
+  async (t) => {
+    const folder = temporaryFolder(t);
+    for (const [i, options] of [
+      [],
+      ...['DEFLATE', 'LZW', 'PACKBITS', 'ZSTD', 'LERC'].map((name) => [`COMPRESS=${name}`]),
+      ['ENDIANNESS=LITTLE', 'COMPRESS=DEFLATE', 'PREDICTOR=2'],
+    ].entries()) {
+      const path = join(folder, `${i}.tif`);
+      const co = [...options, 'BLOCKYSIZE=1000', 'INTERLEAVE=PIXEL'].flatMap((option) => ['-co', option]);
+      gdal('gdal_translate', '-q', ...co, join(fixtures, 'none.tif'), path);
+      const { header, bands } = await readRaster(path);
+      const bytes = readFileSync(path);
+      setFirst(bytes, [STRIP_BYTE_COUNTS], 0);
+      writeFileSync(path, bytes);
+      assert.deepEqual((await readRaster(path)).bands, bands, options.join());
+      assert.deepEqual(gdalPixels(path, header.dataType), bands, options.join());
+      // Without an offset the strip was never written.
+      setFirst(bytes, [STRIP_BYTE_COUNTS - 6], 0);
+      writeFileSync(path, bytes);
+      assert.ok((await readRaster(path)).bands.every((band) => band.every((value) => value === 0)));
+    }
+    for (const options of [
+      ['BLOCKYSIZE=4'],
+      ['BLOCKYSIZE=1000', 'INTERLEAVE=BAND'],
+      ['TILED=YES', 'BLOCKXSIZE=16', 'BLOCKYSIZE=16', 'COMPRESS=LZW'],
+      ['TILED=YES', 'BLOCKXSIZE=512', 'BLOCKYSIZE=512'],
+    ]) {
+      const path = join(folder, 'several.tif');
+      gdal(
+        'gdal_translate',
+        '-q',
+        ...options.flatMap((option) => ['-co', option]),
+        join(fixtures, 'none.tif'),
+        path,
+      );
+      const bytes = readFileSync(path);
+      setFirst(bytes, [STRIP_BYTE_COUNTS, TILE_BYTE_COUNTS], 0);
+      writeFileSync(path, bytes);
+      await assertCorrupt(path, /block 0 begins at byte \d+ and has 0 bytes/);
+    }
+  },
+);
 
 test('JPEG: an image of another size, without an end, or with very many scans is refused', async (t) => {
   const folder = temporaryFolder(t);

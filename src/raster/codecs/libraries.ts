@@ -6,7 +6,7 @@
 import { createRequire } from 'node:module';
 import { inflateSync } from 'node:zlib';
 import type * as Lerc from 'lerc';
-import { isFloat, UNSIGNED_BY_SIZE } from '../pixels/data-types.js';
+import { allocatePixels, isFloat, UNSIGNED_BY_SIZE } from '../pixels/data-types.js';
 import { typedKernels } from '../pixels/masks.js';
 import type { DataType, PixelArray, TiffBlocks } from '../raster.js';
 
@@ -18,6 +18,8 @@ interface LercHeader {
   height: number;
   samples: number;
   dataType: DataType;
+  /** Bytes of the blob. */
+  length: number;
 }
 
 /**
@@ -46,8 +48,19 @@ function lercHeader(bytes: Uint8Array): LercHeader {
   if (!dataType) throw new Error(`a LERC blob of type ${type}`);
   if (!(valid >= 0 && valid <= width * height)) throw new Error(`${valid} valid pixels in a LERC blob`);
   if (!(unit >= 1 && unit <= 1024)) throw new Error(`LERC units of ${unit} pixels`);
-  if (length !== bytes.length) throw new Error(`a LERC blob of ${length} bytes in ${bytes.length}`);
-  return { width, height, samples, dataType };
+  if (!(length > 0 && length <= bytes.length))
+    throw new Error(`a LERC blob of ${length} bytes in ${bytes.length}`);
+  return { width, height, samples, dataType, length };
+}
+
+/** The headers of the blobs of a block, one after another: a writer makes one for each band if their masks differ. */
+function lercHeaders(bytes: Uint8Array, { samples }: BlockShape): LercHeader[] {
+  const headers: LercHeader[] = [];
+  for (let at = 0; at < bytes.length; at += headers.at(-1)!.length) {
+    if (headers.length === samples) throw new Error(`more than ${samples} LERC blobs`);
+    headers.push(lercHeader(bytes.subarray(at)));
+  }
+  return headers;
 }
 
 /**
@@ -110,14 +123,35 @@ async function lercCodec(compression: number): Promise<BlockCodec> {
   return (stored, shape) => {
     if (shape.bytes > MAX_LERC_BYTES) throw new Error(`a LERC block of ${shape.bytes} bytes`);
     const blob = inflate(stored, lercLimit(shape));
-    const header = lercHeader(blob);
-    requireSize(header, shape);
-    if (header.dataType !== shape.dataType) throw new Error(`a LERC blob of ${header.dataType}`);
-    const { pixels, mask } = lerc.decode(blob, { returnInterleaved: true });
-    const [values] = pixels;
+    const headers = lercHeaders(blob, shape);
+    const [{ samples } = { samples: 0 }] = headers;
+    // As libtiff, which stores an alpha band of 0 and 255 as the mask of the other bands.
+    const hasAlpha = headers.length === 1 && samples === shape.samples - 1 && shape.dataType === 'uint8';
+    const each = headers.length > 1 ? 1 : hasAlpha ? samples : shape.samples;
+    for (const header of headers) {
+      requireSize(header, { ...shape, samples: each });
+      if (header.dataType !== shape.dataType) throw new Error(`a LERC blob of ${header.dataType}`);
+      if (header.height !== headers[0]!.height) throw new Error('LERC blobs of different heights');
+    }
+    if (headers.length > 1 && headers.length !== shape.samples)
+      throw new Error(`${headers.length} LERC blobs for ${shape.samples} samples`);
+    const { pixels, mask, bandMasks } = lerc.decode(blob, { returnInterleaved: true });
+    const [first] = pixels as [PixelArray];
+    const count = first.length / each;
+    const isValid = (pixel: number, band: number) => (bandMasks?.[band] ?? mask)?.[pixel] !== 0;
+    const isOne = headers.length === 1 && !hasAlpha;
+    const values = isOne ? first : allocatePixels(shape.dataType, count * shape.samples);
+    if (!isOne)
+      for (const [band, stored] of pixels.entries())
+        for (let i = 0; i < count * each; i++)
+          values[Math.floor(i / each) * shape.samples + (i % each) + band] = stored[i]!;
+    if (hasAlpha)
+      for (let i = 0; i < count; i++) values[i * shape.samples + samples] = isValid(i, 0) ? 255 : 0;
     // As in libtiff, invalid pixels are NaN if the type has NaN.
     if (mask && isFloat(shape.dataType))
-      for (let i = 0; i < values.length; i++) if (mask[Math.floor(i / shape.samples)] === 0) values[i] = NaN;
+      for (let i = 0; i < values.length; i++)
+        if (!isValid(Math.floor(i / shape.samples), headers.length > 1 ? i % shape.samples : 0))
+          values[i] = NaN;
     return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   };
 }

@@ -228,10 +228,16 @@ export function blockLayout(directory: Ifd, number: number, shape: ImageShape): 
   const count = Math.ceil(width / blockWidth) * Math.ceil(height / blockHeight) * (planar ? bands : 1);
   // Some old programs store the offsets of tiles in the tags for strips.
   const offsets = (tiled && directory.numbers(TAG.tileOffsets)) || directory.numbers(TAG.stripOffsets);
-  const byteCounts =
-    (tiled && directory.numbers(TAG.tileByteCounts)) ||
-    directory.numbers(TAG.stripByteCounts) ||
-    (compression === 1 ? uncompressedCounts(shape, blockWidth, blockHeight, samples, count) : undefined);
+  const estimated = () =>
+    compression === 1
+      ? uncompressedCounts(shape, blockWidth, blockHeight, samples, count)
+      : count === 1 && offsets
+        ? Float64Array.of(shape.fileBytes - offsets[0])
+        : undefined;
+  const stored = (tiled && directory.numbers(TAG.tileByteCounts)) || directory.numbers(TAG.stripByteCounts);
+  // As libtiff, which estimates the bytes of a single strip. A block that was never written has neither bytes nor an offset.
+  const isUnknown = stored?.[0] === 0 && offsets?.[0] !== 0 && count === 1 && !tiled;
+  const byteCounts = isUnknown ? estimated() : (stored ?? estimated());
   if (!offsets || !byteCounts || offsets.length < count || byteCounts.length < count) {
     throw corrupt(
       path,
@@ -239,6 +245,12 @@ export function blockLayout(directory: Ifd, number: number, shape: ImageShape): 
     );
   }
   for (let i = 0; i < count; i++) {
+    if (byteCounts[i] === 0 && offsets[i] !== 0)
+      throw corrupt(
+        path,
+        `block ${i} begins at byte ${offsets[i]} and has 0 bytes`,
+        'Fetch or write the file again.',
+      );
     if (offsets[i] + byteCounts[i] > shape.fileBytes) {
       throw truncated(
         path,
