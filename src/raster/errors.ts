@@ -52,8 +52,8 @@ export const corrupt = defineError(
 export const unsupported = defineError(
   'TW_RASTER_UNSUPPORTED',
   415,
-  'A raster file uses an unsupported layout, data type or codec. Convert it with gdal_translate.',
-  (path: string, what: string, advice = 'Convert it, for example with gdal_translate -of COG.') =>
+  'A raster file uses an unsupported layout, data type or codec. The message has the command that converts it.',
+  (path: string, what: string, advice = 'Convert it with gdal_translate -of COG IN OUT.tif.') =>
     `${path} cannot be used: ${what}. ${advice}`,
 );
 
@@ -61,8 +61,11 @@ export const noCrs = defineError(
   'TW_RASTER_NO_CRS',
   422,
   'A raster has no georeferencing. Set it with `ingest --position`, or assign a coordinate system with gdal_edit.py -a_srs.',
-  (path: string, what: string) =>
-    `${path} is not georeferenced: ${what}. Set its position with --position at its ingest, or with gdal_translate -a_srs and -a_ullr.`,
+  (
+    path: string,
+    what: string,
+    advice = 'Set its position with --position at its ingest, or with gdal_translate -a_srs and -a_ullr.',
+  ) => `${path} is not georeferenced: ${what}. ${advice}`,
 );
 
 export const unknownCrs = defineError(
@@ -103,6 +106,12 @@ export const windowOutside = defineError(
   'Pixels or bands were requested that a raster does not have. This is a mistake of the calling code.',
   (path: string, what: string) => `${path} does not have ${what}`,
 );
+
+/** The advice for numbers that tilewright does not read: the data type of GDAL that holds them. */
+export function convertTo(type: string, bits?: number): string {
+  const packed = bits === undefined ? '' : ` -co NBITS=${bits}`;
+  return `Convert it with gdal_translate -ot ${type}${packed} IN OUT.tif.`;
+}
 
 /** The format needs GDAL, which is not installed. */
 export const noGdal = defineError(

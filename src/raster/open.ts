@@ -1,5 +1,6 @@
 /** Opens rasters, and lists those of files that hold several. The content, not the name, decides the format. */
 import { TilewrightError } from '../errors.js';
+import { pixelToMap } from './crs/crs.js';
 import {
   noCrs,
   notTiff,
@@ -32,6 +33,27 @@ import {
  * _GDAL_TIMEOUT.
  */
 export async function openRaster(
+  path: string,
+  layer?: string,
+  position?: GeoreferencingOverride,
+): Promise<RasterHeader> {
+  return withLatitudes(await openWithSideFiles(path, layer, position));
+}
+
+/** Throws TW_RASTER_NO_CRS if longitudes and latitudes reach more than a pixel beyond a pole. Cells whose centre is the pole may. */
+function withLatitudes(header: RasterHeader): RasterHeader {
+  const { crs, transform, width, height, path } = header;
+  if (!crs.geographic) return header;
+  const corners = [0, width].flatMap((column) =>
+    [0, height].map((row) => pixelToMap(transform, column, row)[1]),
+  );
+  const farthest = corners.reduce((most, lat) => (Math.abs(lat) > Math.abs(most) ? lat : most));
+  if (Math.abs(farthest) > 90 + Math.abs(transform.yx) + Math.abs(transform.yy))
+    throw noCrs(path, `its pixels reach latitude ${Number(farthest.toPrecision(6))}, beyond the pole`);
+  return header;
+}
+
+async function openWithSideFiles(
   path: string,
   layer?: string,
   position?: GeoreferencingOverride,
@@ -118,7 +140,8 @@ async function withReadErrors<T>(path: string, open: () => Promise<T>): Promise<
 
 async function subdatasetRequired(path: string): Promise<TilewrightError> {
   const { subdatasets } = await listHdf5Subdatasets(path);
-  if (subdatasets.length === 0) return unsupported(path, 'it has no numeric dataset with rows and columns');
+  if (subdatasets.length === 0)
+    return unsupported(path, 'it has no numeric dataset with rows and columns', 'Choose another file.');
   return subdatasetNotNamed(
     path,
     subdatasets.map(({ name }) => name),
@@ -140,7 +163,7 @@ const ENVI_ADVICE =
  * the errors of `openRaster`.
  */
 export async function readTiffFrom(file: SourceFile<ByteReader>): Promise<RasterHeader> {
-  if (detectFileType(file.start) === 'tiff') return readTiffHeader(file);
+  if (detectFileType(file.start) === 'tiff') return withLatitudes(await readTiffHeader(file));
   const { found, advice } = describeSignature(file.start);
   throw notTiff(file.path, found, advice);
 }
@@ -160,5 +183,5 @@ export async function listSubdatasets(path: string): Promise<MultiDatasetFile> {
   const kind = await detectRasterType(path);
   if (kind === 'hdf4' || kind === 'netcdf') return listGdalSubdatasets(path, kind);
   if (kind === 'hdf5') return listHdf5Subdatasets(path);
-  throw unsupported(path, 'it is of a format that holds a single raster');
+  throw unsupported(path, 'it is of a format that holds a single raster', 'Leave out the name of the layer.');
 }

@@ -163,5 +163,9 @@ export const MAX_BLOCK_BYTES = 2 ** 30;
 /** Throws TW_RASTER_UNSUPPORTED for a raster that is too large. */
 export function requireSupportedSize(path: string, width: number, height: number, bands: number): void {
   if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands > MAX_BANDS)
-    throw unsupported(path, `its size is ${width} x ${height} with ${bands} bands`);
+    throw unsupported(
+      path,
+      `its size is ${width} x ${height} with ${bands} bands`,
+      'Cut it with gdal_translate -srcwin COLUMN ROW WIDTH HEIGHT IN OUT.tif, or write some of its bands with -b N.',
+    );
 }

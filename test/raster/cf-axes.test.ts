@@ -48,7 +48,7 @@ test('coordinates that are missing, in another unit, or packed by text that is n
   for (const name of expected.damaged)
     await assert.rejects(
       openRaster(path, `/${name}/v`),
-      { code: /TW_RASTER_(CORRUPT|UNSUPPORTED)/, message: /\/y|scale_factor|add_offset|arc_second/ },
+      { code: /TW_RASTER_(CORRUPT|UNSUPPORTED|NO_CRS)/, message: /\/y|scale_factor|add_offset|arc_second/ },
       name,
     );
 });

@@ -16,6 +16,7 @@ import {
   readWindow,
   viewPixels,
 } from '../../src/raster/index.js';
+import { writeRaster } from '../support/rasters.js';
 import { fixtures, temporaryFolder } from './gdal.js';
 import { assertSamePixels, image } from './images.js';
 
@@ -195,4 +196,32 @@ test('rows are written to their place in a rolling window', async () => {
     readRowsOfRasters([{ header, bands: [2], rowStart: 16, rowEnd: 32, into, firstRow: 10 }]),
     { code: 'TW_RASTER_WINDOW_OUTSIDE' },
   );
+});
+
+test('longitudes and latitudes beyond a pole are refused, except those of a cell at the pole', async (t) => {
+  const folder = temporaryFolder(t);
+  const open = async (y: number, pixel: number) =>
+    openRaster(await writeRaster(join(folder, 'a.tif'), { epsg: 4326, x: 0, y, pixel, height: 36 }));
+  for (const [y, pixel] of [
+    [90, 5],
+    [90.5, 1],
+    [90.125, 0.25],
+    [91, 1],
+    [-54.5, 1],
+    [92.5, 5],
+  ] as const)
+    assert.equal((await open(y, pixel)).transform.originY, y);
+  for (const [y, pixel] of [
+    [160, 1],
+    [92, 1],
+    [90.3, 0.25],
+    [-56, 1],
+    [90, 10],
+    [5_300_000, 10],
+  ] as const)
+    await assert.rejects(
+      open(y, pixel),
+      { code: 'TW_RASTER_NO_CRS', message: /reach latitude -?\d+.*--position/ },
+      `${y}`,
+    );
 });

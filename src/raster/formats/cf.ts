@@ -158,10 +158,15 @@ export function cfGeoreferencing(file: Hdf5File, dataset: string): Georeferencin
     throw wrongOrder(file, dataset, [...leading, row, column]);
   const geographic = y?.kind === 'latitude' && x?.kind === 'longitude';
   if (!y || !x || (!geographic && (y.kind !== 'y' || x.kind !== 'x'))) {
-    throw noCrs(file.path, `${dataset} has no coordinate variables of latitude and longitude, or y and x`);
+    throw noCrs(
+      file.path,
+      `${dataset} has no coordinate variables of latitude and longitude, or y and x`,
+      WRITE_CORNERS,
+    );
   }
   const mapping = gridMapping(file, dataset);
-  if (!mapping && !geographic) throw noCrs(file.path, `${dataset} has coordinates but no grid mapping`);
+  if (!mapping && !geographic)
+    throw noCrs(file.path, `${dataset} has coordinates but no grid mapping`, WRITE_CORNERS);
   const crs = crsFromGridMapping(
     file.path,
     mapping,
@@ -223,7 +228,7 @@ function gridMapping(file: Hdf5File, dataset: string): Attributes | undefined {
   for (let group = posix.dirname(dataset); ; group = posix.dirname(group)) {
     const path = posix.join(group, name);
     if (file.dataset(path)) return file.attributes(path);
-    if (group === '/') throw noCrs(file.path, `its grid mapping ${name} is missing`);
+    if (group === '/') throw noCrs(file.path, `its grid mapping ${name} is missing`, WRITE_CORNERS);
   }
 }
 
@@ -248,7 +253,7 @@ function metresOf(file: Hdf5File, { units = '' }: Attributes): number | undefine
 
 /** For coordinates that only the user can correct. */
 const WRITE_CORNERS =
-  'Write it with its true corners: gdal_translate -a_srs EPSG:4326 -a_ullr WEST NORTH EAST SOUTH NETCDF:"FILE.nc":VARIABLE OUT.tif.';
+  'Write it with its true corners: gdal_translate -a_srs EPSG:CODE -a_ullr WEST NORTH EAST SOUTH NETCDF:"FILE.nc":VARIABLE OUT.tif.';
 
 /** Degrees of the unit of a latitude or longitude. */
 function degreesOf(file: Hdf5File, { units = '' }: Attributes): number {
@@ -270,12 +275,13 @@ function readAxisOrigin(file: Hdf5File, path: string, length: number, unit: numb
     throw unsupported(file.path, `its coordinates ${path} have ${shape.length} dimensions`, WRITE_CORNERS);
   if (shape[0] !== length)
     throw corrupt(file.path, `it has ${shape[0]} coordinates ${path} for ${length} pixels`);
-  if (length < 2) throw noCrs(file.path, `a single coordinate in ${path} does not say the size of a pixel`);
+  if (length < 2)
+    throw noCrs(file.path, `a single coordinate in ${path} does not say the size of a pixel`, WRITE_CORNERS);
   const read = coordinateReader(file, path);
   const at = (i: number) => read([[i, i + 1]])[0];
   const first = at(0);
   const step = (at(length - 1) - first) / (length - 1);
-  if (step === 0) throw noCrs(file.path, `the coordinates ${path} are all the same`);
+  if (step === 0) throw noCrs(file.path, `the coordinates ${path} are all the same`, WRITE_CORNERS);
   for (let from = 0; from < length; from += VALUES_PER_READ) {
     const values = read([[from, Math.min(length, from + VALUES_PER_READ)]]);
     for (let i = 0; i < values.length; i++) {
@@ -318,9 +324,9 @@ const TIME_UNITS = aliasTable([
 const MIXED_CALENDARS = new Set(['', 'standard', 'gregorian']);
 /** Packed times are rounded. */
 const BOUNDS_TOLERANCE_MS = 1000;
-/** A GeoTIFF has no time, so that its time can be given. */
-const INGEST_STEPS_ALONE =
-  'Write each time step to a file with gdal_translate -b N NETCDF:"FILE.nc":VARIABLE STEP_N.tif (and -a_srs EPSG:4326 if GDAL finds no coordinate system), and ingest it with --datetime.';
+/** A GeoTIFF has no time, so that its time can be given. GDAL finds no system for latitudes and longitudes without a grid mapping. */
+const ingestStepsAlone = (file: Hdf5File, layer: string) =>
+  `Write each time step to a file with gdal_translate -b N${file.attributes(layer).grid_mapping === undefined ? ' -a_srs EPSG:4326' : ''} NETCDF:"FILE.nc":VARIABLE STEP_N.tif, and ingest it with --datetime.`;
 /** Limit of the steps, as many as a header may have bands. */
 const MAX_TIME_STEPS = 1_000_000;
 
@@ -347,7 +353,8 @@ function timeAxisOf(file: Hdf5File, layer: string): TimeAxis | undefined {
     );
   const [axis] = leading[0];
   const { units, calendar = '', bounds } = file.attributes(axis);
-  const toTime = createTimeDecoder(file.path, String(units), String(calendar).trim().toLowerCase());
+  const advice = ingestStepsAlone(file, layer);
+  const toTime = createTimeDecoder(file.path, String(units), String(calendar).trim().toLowerCase(), advice);
   const starts = numbersOf(file, axis, [shape[0]]);
   const limits = typeof bounds === 'string' ? `${axis.replace(/[^/]*$/, '')}${bounds}` : undefined;
   const spans = limits && file.dataset(limits) ? numbersOf(file, limits, [shape[0], 2]) : undefined;
@@ -358,11 +365,7 @@ function timeAxisOf(file: Hdf5File, layer: string): TimeAxis | undefined {
       : [time, time];
     // For example if only one of the two variables is packed.
     if (time < start - BOUNDS_TOLERANCE_MS || time > end + BOUNDS_TOLERANCE_MS)
-      throw corrupt(
-        file.path,
-        `a time of ${axis} lies outside of its bounds in ${limits}`,
-        INGEST_STEPS_ALONE,
-      );
+      throw corrupt(file.path, `a time of ${axis} lies outside of its bounds in ${limits}`, advice);
     return { start, end };
   });
   return { steps, bandsPerStep: shape.slice(1, -2).reduce((product, size) => product * size, 1) };
@@ -385,10 +388,15 @@ function numbersOf(file: Hdf5File, path: string, expected: number[]): Float64Arr
 }
 
 /** Parses units such as "days since 1900-01-01 00:00:00"; times without a zone are UTC. */
-function createTimeDecoder(path: string, units: string, calendar: string): (value: number) => number {
+function createTimeDecoder(
+  path: string,
+  units: string,
+  calendar: string,
+  advice: string,
+): (value: number) => number {
   const isMixed = MIXED_CALENDARS.has(calendar);
   if (!isMixed && calendar !== 'proleptic_gregorian')
-    throw unsupported(path, `its times are of the calendar ${calendar}`, INGEST_STEPS_ALONE);
+    throw unsupported(path, `its times are of the calendar ${calendar}`, advice);
   const match =
     /^\s*([a-zµμ]+)\s+since\s+(\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T ]+(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2}(?:\.\d*)?))?)?\s*(Z|UTC|GMT|[-+]\d{1,2}(?::?\d{2})?)?\s*$/i.exec(
       units,
@@ -402,13 +410,13 @@ function createTimeDecoder(path: string, units: string, calendar: string): (valu
   const time = Number(hour) * 3.6e6 + Number(minute) * 6e4 + Math.floor(Number(second) * 1e3);
   const isClock = Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
   if (unit === undefined || date === undefined || !isClock)
-    throw unsupported(path, `its times are in "${units}"`, INGEST_STEPS_ALONE);
+    throw unsupported(path, `its times are in "${units}"`, advice);
   const epoch = date + time - shift;
   return (value) => {
-    if (Number.isNaN(value)) throw corrupt(path, 'one of its times is missing', INGEST_STEPS_ALONE);
+    if (Number.isNaN(value)) throw corrupt(path, 'one of its times is missing', advice);
     const time = Math.round(epoch + value * TIME_UNITS[unit]);
     if (Number.isNaN(new Date(time).getTime()))
-      throw corrupt(path, `its time ${value} ${units} is none`, INGEST_STEPS_ALONE);
+      throw corrupt(path, `its time ${value} ${units} is none`, advice);
     return time;
   };
 }

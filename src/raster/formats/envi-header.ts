@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { createTransform, crsFromEpsg, isInvertible, metresPerUnit } from '../crs/crs.js';
 import { crsFromWkt } from '../crs/wkt.js';
-import { corrupt, noCrs, notTiff, sizeMismatch, unknownCrs, unsupported } from '../errors.js';
+import { convertTo, corrupt, noCrs, notTiff, sizeMismatch, unknownCrs, unsupported } from '../errors.js';
 import { type GeoreferencingOverride, georeferenceByCorners } from '../metadata.js';
 import { bytesPerStored, dataTypeOfStored, parseNodata, parseNumber } from '../pixels/data-types.js';
 import {
@@ -59,7 +59,8 @@ async function findImage(header: string, bytes: number, described: string): Prom
   if (whole.length > 1)
     throw unsupported(
       header,
-      `${whole.map(({ name }) => name).join(' and ')} both have the ${bytes} bytes that it describes; name the image instead of the header`,
+      `${whole.map(({ name }) => name).join(' and ')} both have the ${bytes} bytes that it describes`,
+      'Name the image instead of the header.',
     );
   const found = files
     .map(({ name, size }) => `${name} has ${describeSizeDifference(size, bytes)}`)
@@ -409,7 +410,8 @@ export async function openEnvi(
       'it is a spectral library, and has no pixels',
       'Name it as a library of an analysis.',
     );
-  if (/meta|classification.*virtual/i.test(type)) throw unsupported(header, `its file type is ${type}`);
+  if (/meta|classification.*virtual/i.test(type))
+    throw unsupported(header, `its file type is ${type}`, 'Save it as ENVI Standard with ENVI.');
   const numbers = await openEnviNumbers(fields, header, image);
   const warnings: string[] = [];
   return {
@@ -480,7 +482,12 @@ export async function otherEnviFile(path: string, isHeader: boolean): Promise<st
 /** Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _CORRUPT and _UNSUPPORTED. */
 export async function readFields(header: string): Promise<EnviFields> {
   const bytes = await withFile(header, async ({ size, handle }) => {
-    if (size > MAX_HEADER_BYTES) throw unsupported(header, `a header of ${size} bytes is too large`);
+    if (size > MAX_HEADER_BYTES)
+      throw unsupported(
+        header,
+        `a header of ${size} bytes is too large`,
+        'Remove lists that are not needed.',
+      );
     return handle.readFile();
   });
   if (!isEnviHeader(bytes)) throw notTiff(header, 'its first line is not "ENVI"', 'Write the header again.');
@@ -489,7 +496,12 @@ export async function readFields(header: string): Promise<EnviFields> {
 
 function blockLayoutFor(fields: EnviFields, width: number, bands: number, header: string): EnviBlocks {
   const code = integerField(fields, 'data type', { least: 1 }, header);
-  if (COMPLEX_TYPES.has(code)) throw unsupported(header, 'its pixels are complex numbers');
+  if (COMPLEX_TYPES.has(code))
+    throw unsupported(
+      header,
+      'its pixels are complex numbers',
+      `${convertTo(code === 9 ? 'Float64' : 'Float32').replace(' IN ', ' IMAGE ')} This keeps the real part.`,
+    );
   const storedType = TYPES_BY_CODE[code];
   if (!storedType) throw corrupt(header, `its data type ${code} is not known`);
   const interleave = (fields.get('interleave') ?? '').toLowerCase();

@@ -131,9 +131,9 @@ export async function readEnviLibrary(path: string): Promise<SpectralLibrary> {
     throw notTiff(header, 'its file type is not "ENVI Spectral Library"', 'Name a spectral library.');
   const numbers = await openEnviNumbers(fields, header, path === header ? undefined : path);
   const { width, height, bands, dataType } = numbers;
-  if (bands !== 1) throw unsupported(header, `a library of ${bands} bands`);
+  if (bands !== 1) throw unsupported(header, `a library of ${bands} bands`, 'A library has one band.');
   if (numbers.fileBytes > MAX_LIBRARY_BYTES)
-    throw unsupported(header, `a library of ${numbers.fileBytes} bytes`);
+    throw unsupported(header, `a library of ${numbers.fileBytes} bytes`, 'Split it.');
   const spectrum = readWavelengths(fields, width, header);
   if (!spectrum) throw corrupt(header, 'its spectra have no wavelengths');
   const values = allocatePixels(dataType, width * height);

@@ -18,6 +18,7 @@ import {
 import type { Datum } from '../crs/epsg.js';
 import { crsFromWkt } from '../crs/wkt.js';
 import {
+  convertTo,
   corrupt,
   gdalFailed,
   noCrs,
@@ -258,7 +259,7 @@ function subdatasetsOf(info: GdalInfo, path: string): GdalSubdataset[] {
     if (dataset === undefined) break;
     // GDAL cannot escape a quote within a quoted path.
     if (file.includes('"'))
-      throw unsupported(path, 'its path contains a double quote, which GDAL cannot read');
+      throw unsupported(path, 'its path contains a double quote, which GDAL cannot read', 'Rename it.');
     found.push(parseSubdataset(dataset, info.subdatasets[`SUBDATASET_${i}_DESC`] ?? '', file));
   }
   if (found.length === 0 && info.bands.length > 0) return [singleSubdataset(info, file)];
@@ -374,17 +375,29 @@ async function headerOf(
 function dataTypeOf(bands: GdalBand[], path: string): DataType {
   // Before GDAL 3.7, signed bytes are bytes with a metadata item.
   const types = new Set(bands.map(({ type, signedByte }) => (signedByte ? 'Int8' : type)));
-  if (types.size > 1) throw unsupported(path, 'its bands are of different data types');
+  if (types.size > 1) throw unsupported(path, 'its bands are of different data types', convertTo('Float64'));
   const [type] = types;
   const name = type === 'Byte' ? 'uint8' : type.toLowerCase();
   const dataType = DATA_TYPES.find((known) => known === name);
-  if (!dataType) throw unsupported(path, `its pixels are of type ${type}`);
+  if (!dataType)
+    throw unsupported(
+      path,
+      `its pixels are of type ${type}`,
+      /^C(Int16|Int32|Float32)$/.test(type)
+        ? `${convertTo('Float32')} This keeps the real part.`
+        : convertTo('Float64'),
+    );
   return dataType;
 }
 
 function nodataOf(bands: GdalBand[], dataType: DataType, path: string): number | undefined {
   const values = new Set(bands.map(({ nodata }) => nodata));
-  if (values.size > 1) throw unsupported(path, 'its bands have different nodata values');
+  if (values.size > 1)
+    throw unsupported(
+      path,
+      'its bands have different nodata values',
+      'Write each band to a file: gdal_translate -b N IN BAND_N.tif.',
+    );
   return parseNodata(bands[0].nodata, dataType);
 }
 

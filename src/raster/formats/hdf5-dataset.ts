@@ -263,6 +263,13 @@ const UNSUPPORTED_FILTERS: Record<number, string> = {
   32026: 'Blosc2',
 };
 
+const REPACK =
+  'Write it with deflate: pip install hdf5plugin, then HDF5_PLUGIN_PATH=$(python3 -c "import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)") h5repack -f GZIP=1 IN OUT (Debian package hdf5-tools).';
+const TO_DOUBLE = "Convert it with ncap2 -s 'VARIABLE=double(VARIABLE)' IN.nc OUT.nc (Debian package nco).";
+/** For datasets that only GDAL reads, without their position. */
+export const TO_GEOTIFF =
+  'Write it with its position: gdal_translate -a_srs EPSG:CODE -a_ullr WEST NORTH EAST SOUTH HDF5:"FILE"://PATH OUT.tif.';
+
 /** A numeric dataset. Throws TW_RASTER_NO_LAYER, _CORRUPT and _UNSUPPORTED. */
 export function readStoredDataset(file: Hdf5File, layer: string): StoredDataset {
   const { path } = file;
@@ -271,7 +278,8 @@ export function readStoredDataset(file: Hdf5File, layer: string): StoredDataset 
   const stored = file.metadata(dataset);
   const shape = stored.shape ?? [];
   if (!shape.every((size) => size > 0)) throw corrupt(path, `the size of ${layer} is ${shape.join(' x ')}`);
-  if (stored.virtual_sources) throw unsupported(path, `${layer} is put together from other files`);
+  if (stored.virtual_sources)
+    throw unsupported(path, `${layer} is put together from other files`, TO_GEOTIFF);
   requireFilters(file, dataset, layer);
   const storedType = storedDataType(path, layer, stored);
   const dataType = decodedType(storedType, file.attributes(layer));
@@ -293,7 +301,11 @@ function requireFilters(file: Hdf5File, dataset: Dataset, layer: string): void {
   const other = file.filters(dataset).find(({ id }) => !SUPPORTED_FILTERS.has(id));
   if (!other) return;
   const name = UNSUPPORTED_FILTERS[other.id] ?? (other.name || `the unknown filter ${other.id}`);
-  throw unsupported(file.path, `${layer} is compressed with ${name}`);
+  const advice =
+    name === 'LZF'
+      ? 'Write it again with h5py and compression="gzip"; other programs do not read LZF.'
+      : REPACK;
+  throw unsupported(file.path, `${layer} is compressed with ${name}`, advice);
 }
 
 function storedDataType(path: string, layer: string, { type, size, signed }: Metadata): DataType {
@@ -303,7 +315,8 @@ function storedDataType(path: string, layer: string, { type, size, signed }: Met
   const dataType = DATA_TYPES.find((known) => known === `${kind}${8 * size}`);
   if (dataType) return dataType;
   const found = kind === 'other' ? 'no numbers' : `numbers of ${size} bytes`;
-  throw unsupported(path, `the pixels of ${layer} are ${found}`);
+  const advice = kind === 'other' ? 'Name another layer.' : kind === 'float' ? TO_GEOTIFF : TO_DOUBLE;
+  throw unsupported(path, `the pixels of ${layer} are ${found}`, advice);
 }
 
 function chunksOf(path: string, layer: string, { chunks }: Metadata, dataType: DataType) {

@@ -30,6 +30,7 @@ import {
   readStoredDataset,
   replaceMissing,
   type StoredDataset,
+  TO_GEOTIFF,
 } from './hdf5-dataset.js';
 import { type Attributes, type Hdf5File, TypeClass, withHdf5 } from './hdf5-file.js';
 
@@ -180,7 +181,7 @@ function eosGeoreferencing(file: Hdf5File, dataset: string): Georeferencing | un
   if (structure === undefined) return undefined;
   const grids = [...odlNodes(parseOdl(structure))].filter(({ values }) => values.GridName === name);
   if (grids.length === 0)
-    throw noCrs(file.path, `its structural metadata does not describe the grid ${name}`);
+    throw noCrs(file.path, `its structural metadata does not describe the grid ${name}`, TO_GEOTIFF);
   const { values } = grids[0];
   const numbers = (key: string) => odlList(values[key] ?? '').map(Number);
   const [width] = numbers('XDim');
@@ -194,14 +195,15 @@ function eosGeoreferencing(file: Hdf5File, dataset: string): Georeferencing | un
   }
   const corners = [...numbers('UpperLeftPointMtrs'), ...numbers('LowerRightMtrs')];
   if (corners.length !== 4 || !corners.every(Number.isFinite)) {
-    throw noCrs(file.path, `the corners of the grid ${name} cannot be read`);
+    throw noCrs(file.path, `the corners of the grid ${name} cannot be read`, TO_GEOTIFF);
   }
   const geographic = values.Projection === 'HE5_GCTP_GEO';
   const packed = geographic && corners.some((corner) => Math.abs(corner) > 360);
   const [left, top, right, bottom] = packed ? corners.map(packedDmsToDegrees) : corners;
   const x = { start: left, step: (right - left) / width };
   const y = { start: top, step: (bottom - top) / height };
-  if (!(x.step > 0 && y.step < 0)) throw noCrs(file.path, `the corners of the grid ${name} span no area`);
+  if (!(x.step > 0 && y.step < 0))
+    throw noCrs(file.path, `the corners of the grid ${name} span no area`, TO_GEOTIFF);
   const crs = geographic ? crsFromEpsg(4326) : crsOfGrid(file.path, values);
   return gridGeoreferencing(crs, x, storedFrom(file.path, values.GridOrigin, y, bottom), height);
 }
@@ -215,16 +217,16 @@ function storedFrom(
 ) {
   if (origin === undefined || origin === 'HE5_HDFE_GD_UL') return y;
   if (origin === 'HE5_HDFE_GD_LL') return { start: bottom, step: -y.step };
-  throw unsupported(path, `its first pixel is at ${origin}`);
+  throw unsupported(path, `its first pixel is at ${origin}`, TO_GEOTIFF);
 }
 
 /** Supports only the sinusoidal projection of VIIRS and MODIS tiles. */
 function crsOfGrid(path: string, values: Record<string, string>): Crs {
   if (values.Projection !== 'HE5_GCTP_SNSOID')
-    throw unsupported(path, `its projection is ${values.Projection}`);
+    throw unsupported(path, `its projection is ${values.Projection}`, TO_GEOTIFF);
   const [radius, , , , meridian = 0, , east = 0, north = 0] = odlList(values.ProjParams ?? '').map(Number);
   if (!(radius > 0) || ![radius, meridian, east, north].every(Number.isFinite)) {
-    throw noCrs(path, 'its sinusoidal projection does not say the radius of the sphere');
+    throw noCrs(path, 'its sinusoidal projection does not say the radius of the sphere', TO_GEOTIFF);
   }
   const parameters = `+lon_0=${packedDmsToDegrees(meridian)} +x_0=${east} +y_0=${north} +a=${radius} +b=${radius}`;
   return { epsg: undefined, proj4: `+proj=sinu ${parameters} +units=m +no_defs`, geographic: false };
@@ -257,11 +259,16 @@ function headerOf(file: Hdf5File, layer: string): Omit<RasterHeader, 'fileBytes'
   const { path } = file;
   const stored = readStoredDataset(file, layer);
   const { shape, dataType } = stored;
-  if (shape.length < 2) throw unsupported(path, `${layer} has fewer than two dimensions`);
+  if (shape.length < 2)
+    throw unsupported(path, `${layer} has fewer than two dimensions`, 'Name another layer.');
   const [height, width] = shape.slice(-2);
   const bands = shape.slice(0, -2).reduce((product, size) => product * size, 1);
   if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands > MAX_BANDS) {
-    throw unsupported(path, `the size of ${layer} is ${shape.join(' x ')}`);
+    throw unsupported(
+      path,
+      `the size of ${layer} is ${shape.join(' x ')}`,
+      'Cut it with ncks -d DIMENSION,FIRST,LAST IN.nc OUT.nc (Debian package nco).',
+    );
   }
   const { nodata, missing, warnings } = missingData(file, layer, stored.types);
   const tags = tagsOf(file, layer);

@@ -291,8 +291,9 @@ export function openMat(
       bands > MAX_BANDS ||
       width * bands * size > MAX_BLOCK_BYTES
     )
-      throw unsupported(path, `${array.name} has ${array.dimensions.join(' x ')} values`);
-    if (array.isComplex) throw unsupported(path, `${array.name} holds complex numbers`);
+      throw unsupported(path, `${array.name} has ${array.dimensions.join(' x ')} values`, SAVE_OTHER);
+    if (array.isComplex)
+      throw unsupported(path, `${array.name} holds complex numbers`, 'Save its real part, or its magnitude.');
     const longest = isCompressed ? bytes * MAX_DEFLATE_RATIO : bytes;
     if (dataOffset + dataBytes > longest)
       throw corrupt(path, `${array.name} has ${dataBytes} bytes, which do not fit into ${bytes}`);
@@ -323,6 +324,8 @@ export function openMat(
   });
 }
 
+const SAVE_OTHER = 'Save an array of rows x columns x bands in the file.';
+
 function chooseArray(arrays: MatArray[], path: string, layer: string | undefined): MatArray {
   const cubes = arrays.filter(({ dimensions }) => dimensions.length === 3);
   const names = cubes.map(({ name }) => name);
@@ -331,7 +334,7 @@ function chooseArray(arrays: MatArray[], path: string, layer: string | undefined
     if (cubes[0]) return cubes[0];
     const found = arrays.map(({ name, dimensions }) => `${name} (${dimensions.join(' x ')})`);
     const others = found.length > 0 ? `, but ${found.join(', ')}` : '';
-    throw unsupported(path, `it has no numeric array with rows, columns and bands${others}`);
+    throw unsupported(path, `it has no numeric array with rows, columns and bands${others}`, SAVE_OTHER);
   }
   const chosen = cubes.find(({ name }) => name === layer);
   if (!chosen) throw subdatasetNotFound(path, layer, names);

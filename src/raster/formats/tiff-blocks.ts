@@ -185,6 +185,9 @@ function expandBits(bytes: Uint8Array, rowBytes: number, width: number, rows: nu
   return out;
 }
 
+/** For files that GDAL does not read either. */
+const WRITE_AGAIN = 'Write it again with the program that made it.';
+
 /** Converts stored bytes to pixels in the byte order of this machine, in place. */
 function undoPredictor(
   bytes: Uint8Array,
@@ -199,12 +202,13 @@ function undoPredictor(
     throw unsupported(
       header.path,
       'its predictor 3 is for floating point numbers, but its pixels are integers',
+      WRITE_AGAIN,
     );
   // The floating point predictor defines its own byte order, so that of the file does not apply.
   if (predictor === 3) decodeFloatPredictor(used, width, rows, samples, size);
   else if (!littleEndian) swapBytes(used, size);
   if (predictor === 1 || predictor === 3) return;
-  if (predictor !== 2) throw unsupported(header.path, `its predictor ${predictor} is not known`);
+  if (predictor !== 2) throw unsupported(header.path, `its predictor ${predictor} is not known`, WRITE_AGAIN);
   const { buffer, byteOffset } = used;
   const count = used.length / size;
   if (size === 8)

@@ -2,7 +2,7 @@
 import { lstat } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
 import { isInvertible } from '../crs/crs.js';
-import { corrupt, noCrs, rasterUnreadable, unsupported } from '../errors.js';
+import { convertTo, corrupt, noCrs, rasterUnreadable, unsupported } from '../errors.js';
 import {
   type GeoreferencingOverride,
   georeferenceByCorners,
@@ -118,7 +118,11 @@ function headerOf(
   const bands = directory.numbers(TAG.samplesPerPixel)?.[0] ?? 1;
   const bits = directory.numbers(TAG.bitsPerSample)?.[0] ?? 1;
   if ((bands !== 1 && bands !== imageBands) || (bits !== 1 && bits !== 8))
-    throw unsupported(path, `its mask has ${bands} bands of ${bits} bits`);
+    throw unsupported(
+      path,
+      `its mask has ${bands} bands of ${bits} bits`,
+      'Write it without the mask: gdal_translate -mask none IN OUT.tif.',
+    );
   const shape = { path, fileBytes, width, height, bands, dataType: 'uint8' as const };
   return {
     ...shape,
@@ -191,7 +195,12 @@ export async function readTiffHeader(
 function dataTypeOf(directory: Ifd, path: string): DataType {
   const bits = new Set(directory.numbers(TAG.bitsPerSample) ?? [1]);
   const formats = new Set(directory.numbers(TAG.sampleFormat) ?? [1]);
-  if (bits.size > 1 || formats.size > 1) throw unsupported(path, 'its bands are of different data types');
+  if (bits.size > 1 || formats.size > 1)
+    throw unsupported(
+      path,
+      'its bands are of different data types',
+      'Write its bands as one data type with the program that made it; GDAL does not read such a file.',
+    );
   const [bit] = bits;
   const [format] = formats;
   // 4 is "undefined", which readers treat as unsigned.
@@ -200,7 +209,16 @@ function dataTypeOf(directory: Ifd, path: string): DataType {
   if (dataType) return dataType;
   const kind =
     { 1: 'unsigned', 2: 'signed', 3: 'floating point', 5: 'complex', 6: 'complex' }[format ?? 0] ?? 'unknown';
-  throw unsupported(path, `its pixels are ${bit}-bit ${kind} numbers`);
+  throw unsupported(path, `its pixels are ${bit}-bit ${kind} numbers`, adviceFor(bit ?? 1, kind));
+}
+
+/** A command for each kind of number: bits that fill no type are stored as such by GDAL too, unless it is told otherwise. */
+function adviceFor(bits: number, kind: string): string {
+  if (kind === 'complex') return `${convertTo(bits > 64 ? 'Float64' : 'Float32')} This keeps the real part.`;
+  if (bits === 64) return `${convertTo('Float64')} Integers beyond 2^53 are rounded.`;
+  if (kind === 'floating point') return convertTo('Float32', 32);
+  const size = bits <= 8 ? 8 : bits <= 16 ? 16 : 32;
+  return convertTo(size === 8 ? 'Byte' : `${kind === 'signed' ? '' : 'U'}Int${size}`, size);
 }
 
 /** ExtraSamples: associated alpha (premultiplied colours), or unassociated alpha. */
