@@ -10,7 +10,7 @@ import { openRaster, openTimeAxis, readRaster, readWindow } from '../../src/rast
 import { fixtures, gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
 
 const COMMAND =
-  /\b((?:gdal_translate|ncpdq|ncap2|ncatted|cdo) .*?(?:(?:OUT\.nc|OUT\.tif|STEP_N\.tif|FILE\.nc)(?=[ .,;]|$)))/;
+  /\b((?:gdal_translate|ncpdq|ncap2|ncatted|cdo) .*?(?:(?:OUT\.nc|OUT\.tif|STEP_N\.tif|BAND_N\.tif|FILE\.nc)(?=[ .,;]|$)))/;
 
 /** Runs the command of the error with these names in place of the words in capitals. */
 async function follow(read: () => Promise<unknown>, words: Record<string, string>): Promise<void> {
@@ -156,5 +156,32 @@ test('a time in months, and coordinates in another unit', needsGdal, async (t) =
     });
     const { transform } = await openRaster(OUT);
     assert.deepEqual([transform.originX, transform.originY, transform.xx, transform.yy], [14.5, 48.5, 1, -1]);
+  }
+});
+
+test('bands of an Erdas image with different nodata values', needsGdal, async (t) => {
+  const folder = temporaryFolder(t);
+  const [vrt, IN] = [join(folder, 'a.vrt'), join(folder, 'a.img')];
+  const bands = [5, 7].map(
+    (nodata, i) =>
+      `<VRTRasterBand dataType="UInt16" band="${i + 1}"><NoDataValue>${nodata}</NoDataValue><SimpleSource><SourceFilename>${SOURCE}</SourceFilename><SourceBand>${i + 1}</SourceBand></SimpleSource></VRTRasterBand>`,
+  );
+  const {
+    width,
+    height,
+    bands: source,
+  } = await readRaster(SOURCE).then(({ header, bands: pixels }) => ({ ...header, bands: pixels }));
+  const place = '<SRS>EPSG:32633</SRS><GeoTransform>500010, 30, 0, 5000020, 0, -30</GeoTransform>';
+  await writeFile(
+    vrt,
+    `<VRTDataset rasterXSize="${width}" rasterYSize="${height}">${place}${bands.join('')}</VRTDataset>`,
+  );
+  gdal('gdal_translate', '-q', '-of', 'HFA', vrt, IN);
+  for (const [i, nodata] of [5, 7].entries()) {
+    const OUT = join(folder, `${i}.tif`);
+    await follow(() => openRaster(IN), { IN, N: String(i + 1), 'BAND_N.tif': OUT });
+    const { header, bands: found } = await readRaster(OUT);
+    assert.equal(header.nodata, nodata);
+    assert.deepEqual(found, [source[i]!]);
   }
 });

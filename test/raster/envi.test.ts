@@ -249,7 +249,7 @@ test('header and image are matched by their names', async (t) => {
   writeEnvi(join(folder, 'a.img'), TINY);
   await assert.rejects(openRaster(join(folder, 'a.hdr')), {
     code: 'TW_RASTER_UNSUPPORTED',
-    message: /name the image/,
+    message: /Name the image/,
   });
   assert.equal((await openRaster(join(folder, 'a.img'))).path, join(folder, 'a.img'));
   writeEnvi(join(folder, 'b.dat'), TINY);

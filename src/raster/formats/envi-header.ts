@@ -350,18 +350,16 @@ function crsOf(
     const crs = crsFromWkt(wkt, path);
     if (!named) return { crs, isNamed: false };
     const [x, y] = info.slice(3, 5).map(parseNumber) as [number, number];
-    const metres = metresPerUnit(crs);
-    const at = (system: Crs, factor: number) => createTransform(system, 'EPSG:4326')(x * factor, y * factor);
-    const [lon, lat] = at(crs, factorTo(crs, unit, false, path));
-    const [otherLon, otherLat] = at(
-      named,
-      factorTo(named, unit ?? (crs.geographic ? undefined : { name: '', metres }), true, path),
-    );
-    if (Math.hypot(lon - otherLon, lat - otherLat) < MAX_DIFFERENCE_DEGREES && metres === 1)
-      return { crs: named, isNamed: true };
-    if (!(Math.hypot(lon - otherLon, lat - otherLat) < MAX_DIFFERENCE_DEGREES))
+    const place = (system: Crs, factor: number) =>
+      createTransform(system, 'EPSG:4326')(x * factor, y * factor);
+    const [lon, lat] = place(crs, factorTo(crs, unit, false, path));
+    const ownUnit = crs.geographic ? undefined : { name: 'its own unit', metres: metresPerUnit(crs) };
+    const [otherLon, otherLat] = place(named, factorTo(named, unit ?? ownUnit, true, path));
+    const isSame = Math.hypot(lon - otherLon, lat - otherLat) < MAX_DIFFERENCE_DEGREES;
+    if (!isSame)
       warnings.push(`"coordinate system string" is used, and "map info" names another system (EPSG:${epsg})`);
-    return { crs, isNamed: false };
+    const isNamed = isSame && (crs.geographic || metresPerUnit(crs) === 1);
+    return { crs: isNamed ? named : crs, isNamed };
   } catch (error) {
     if (!named || !unknownCrs.is(error)) throw error;
     warnings.push(`"coordinate system string" cannot be read, so EPSG:${epsg} of "map info" is used`);

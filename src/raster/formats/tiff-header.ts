@@ -212,7 +212,7 @@ function dataTypeOf(directory: Ifd, path: string): DataType {
   throw unsupported(path, `its pixels are ${bit}-bit ${kind} numbers`, adviceFor(bit ?? 1, kind));
 }
 
-/** A command for each kind of number: bits that fill no type are stored as such by GDAL too, unless it is told otherwise. */
+/** The command for each kind of number. GDAL keeps the bits of a source unless NBITS sets others. */
 function adviceFor(bits: number, kind: string): string {
   if (kind === 'complex') return `${convertTo(bits > 64 ? 'Float64' : 'Float32')} This keeps the real part.`;
   if (bits === 64) return `${convertTo('Float64')} Integers beyond 2^53 are rounded.`;
