@@ -18,6 +18,8 @@ interface LercHeader {
   height: number;
   samples: number;
   dataType: DataType;
+  /** Valid pixels. */
+  valid: number;
   /** Bytes of the blob. */
   length: number;
 }
@@ -50,7 +52,7 @@ function lercHeader(bytes: Uint8Array): LercHeader {
   if (!(unit >= 1 && unit <= 1024)) throw new Error(`LERC units of ${unit} pixels`);
   if (!(length > 0 && length <= bytes.length))
     throw new Error(`a LERC blob of ${length} bytes in ${bytes.length}`);
-  return { width, height, samples, dataType, length };
+  return { width, height, samples, dataType, valid, length };
 }
 
 /** The headers of the blobs of a block, one after another: a writer makes one for each band if their masks differ. */
@@ -124,7 +126,7 @@ async function lercCodec(compression: number): Promise<BlockCodec> {
     if (shape.bytes > MAX_LERC_BYTES) throw new Error(`a LERC block of ${shape.bytes} bytes`);
     const blob = inflate(stored, lercLimit(shape));
     const headers = lercHeaders(blob, shape);
-    const [{ samples } = { samples: 0 }] = headers;
+    const samples = headers[0]?.samples ?? 0;
     // As libtiff, which stores an alpha band of 0 and 255 as the mask of the other bands.
     const hasAlpha = headers.length === 1 && samples === shape.samples - 1 && shape.dataType === 'uint8';
     const each = headers.length > 1 ? 1 : hasAlpha ? samples : shape.samples;
@@ -135,20 +137,23 @@ async function lercCodec(compression: number): Promise<BlockCodec> {
     }
     if (headers.length > 1 && headers.length !== shape.samples)
       throw new Error(`${headers.length} LERC blobs for ${shape.samples} samples`);
-    const { pixels, mask, bandMasks } = lerc.decode(blob, { returnInterleaved: true });
-    const [first] = pixels as [PixelArray];
-    const count = first.length / each;
-    const isValid = (pixel: number, band: number) => (bandMasks?.[band] ?? mask)?.[pixel] !== 0;
-    const isOne = headers.length === 1 && !hasAlpha;
-    const values = isOne ? first : allocatePixels(shape.dataType, count * shape.samples);
+    // The library decodes nothing if the first band has no valid pixel.
+    const from = headers.findIndex(({ valid }) => valid > 0);
+    const start = headers.slice(0, from).reduce((sum, { length }) => sum + length, 0);
+    const found = from < 0 ? undefined : lerc.decode(blob.subarray(start), { returnInterleaved: true });
+    const isValid = (pixel: number, band: number) =>
+      found !== undefined && band >= from && (found.bandMasks?.[band - from] ?? found.mask)?.[pixel] !== 0;
+    const count = shape.width * headers[0]!.height;
+    const isOne = found !== undefined && headers.length === 1 && !hasAlpha;
+    const values = isOne ? found.pixels[0]! : allocatePixels(shape.dataType, count * shape.samples);
     if (!isOne)
-      for (const [band, stored] of pixels.entries())
+      for (const [band, stored] of found?.pixels.entries() ?? [])
         for (let i = 0; i < count * each; i++)
-          values[Math.floor(i / each) * shape.samples + (i % each) + band] = stored[i]!;
+          values[Math.floor(i / each) * shape.samples + (i % each) + from + band] = stored[i]!;
     if (hasAlpha)
       for (let i = 0; i < count; i++) values[i * shape.samples + samples] = isValid(i, 0) ? 255 : 0;
     // As in libtiff, invalid pixels are NaN if the type has NaN.
-    if (mask && isFloat(shape.dataType))
+    if (isFloat(shape.dataType) && (from !== 0 || found?.mask))
       for (let i = 0; i < values.length; i++)
         if (!isValid(Math.floor(i / shape.samples), headers.length > 1 ? i % shape.samples : 0))
           values[i] = NaN;
