@@ -134,6 +134,18 @@ test('a netCDF grid of uneven rows', skipWithout('cdo'), async (t) => {
   await follow(() => openRaster(IN, '/v'), { 'IN.nc': IN, 'OUT.nc': OUT });
   const { width, height, transform } = await openRaster(OUT, '/v');
   assert.deepEqual([width, height, transform.xx, transform.yy], [720, 360, 0.5, -0.5]);
+  const curved = hdf5('curved.nc');
+  await follow(() => openRaster(curved, '/v'), { 'IN.nc': curved, 'OUT.nc': OUT });
+  const header = await openRaster(OUT, '/v');
+  const [pixels] = await readWindow(header, [0], { column: 0, row: 0, width: 720, height: 360 });
+  const found = [...pixels!].flatMap((value, i) =>
+    Math.abs(value) < 90 ? [[value, Math.floor(i / 720)]] : [],
+  );
+  assert.ok(found.length > 10);
+  for (const [value, row] of found) {
+    const latitude = header.transform.originY - (row! + 0.5) / 2;
+    assert.ok(Math.abs(value! - latitude) < 0.01, `${value} at ${latitude}`);
+  }
 });
 
 test('a time in months, and coordinates in another unit', needsGdal, async (t) => {

@@ -536,6 +536,15 @@ test('rasters that GDAL writes south-up, turned and in feet keep their corners',
   }
 });
 
+test('gain values count before a reflectance scale factor, with a warning', async (t) => {
+  const path = join(temporaryFolder(t), 'cube.dat');
+  const lines = [MAP_INFO, 'reflectance scale factor = 10000', 'data gain values = {0.1, 0.2}'];
+  writeEnvi(path, { ...TINY, lines });
+  const { bandTags, warnings } = await openRaster(path);
+  assert.deepEqual(bandTags, [{ scale: 0.1 }, { scale: 0.2 }]);
+  assert.match(warnings!.join(), /reflectance scale factor is not used/);
+});
+
 test('an ignore value may be listed for each band; what is not one number is named', async (t) => {
   const path = join(temporaryFolder(t), 'cube.dat');
   for (const [text, nodata, warning] of [

@@ -161,7 +161,7 @@ export function cfGeoreferencing(file: Hdf5File, dataset: string): Georeferencin
     throw noCrs(
       file.path,
       `${dataset} has no coordinate variables of latitude and longitude, or y and x`,
-      WRITE_CORNERS,
+      isCurvilinear(file, dataset) ? REMAP : WRITE_CORNERS,
     );
   }
   const mapping = gridMapping(file, dataset);
@@ -180,6 +180,13 @@ export function cfGeoreferencing(file: Hdf5File, dataset: string): Georeferencin
     crs.geographic ? degreesOf(file, attributes) : (metresOf(file, attributes) ?? ownUnit) / ownUnit;
   const across = readAxisOrigin(file, x.path, width, unit(x));
   return gridGeoreferencing(crs, across, readAxisOrigin(file, y.path, height, unit(y)), height);
+}
+
+/** True if each cell has a latitude and longitude of its own (CF-1.11, section 5.2). */
+function isCurvilinear(file: Hdf5File, layer: string): boolean {
+  const names = String(file.attributes(layer).coordinates ?? '').split(/\s+/);
+  const found = names.map((name) => file.dataset(posix.join(posix.dirname(layer), name)));
+  return found.some((coordinate) => coordinate && file.metadata(coordinate).shape?.length === 2);
 }
 
 /** The error of a variable whose dimensions must be exchanged. `order` lists their indexes as they should be. */
@@ -251,6 +258,8 @@ function metresOf(file: Hdf5File, { units = '' }: Attributes): number | undefine
   return METRES_PER_UNIT[unit];
 }
 
+const REMAP =
+  'Resample it to even steps, for example of half a degree with cdo remapbil,r720x360 IN.nc OUT.nc (Debian package cdo).';
 /** For coordinates that only the user can correct. */
 const WRITE_CORNERS =
   'Write it with its true corners: gdal_translate -a_srs EPSG:CODE -a_ullr WEST NORTH EAST SOUTH NETCDF:"FILE.nc":VARIABLE OUT.tif.';
@@ -289,11 +298,7 @@ function readAxisOrigin(file: Hdf5File, path: string, length: number, unit: numb
       if (!Number.isFinite(error))
         throw corrupt(file.path, `the coordinates ${path} are not all numbers`, WRITE_CORNERS);
       if (error > MAX_SPACING_ERROR_CELLS)
-        throw unsupported(
-          file.path,
-          `its coordinates ${path} are not evenly spaced`,
-          'Resample it to even steps, for example of half a degree with cdo remapbil,r720x360 IN.nc OUT.nc (Debian package cdo).',
-        );
+        throw unsupported(file.path, `its coordinates ${path} are not evenly spaced`, REMAP);
     }
   }
   return { start: (first - step / 2) * unit, step: step * unit };

@@ -579,6 +579,8 @@ function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings:
   const widths = spectrum && toNanometreWidths(numbers('fwhm') ?? [], spectrum, warnings);
   const good = numbers('bbl');
   const gains = numbers('data gain values') ?? numbers('data reflectance gain values');
+  if (gains && fields.get('reflectance scale factor'))
+    warnings.push('its reflectance scale factor is not used, because it has gain values');
   const offsets = numbers('data offset values') ?? numbers('data reflectance offset values');
   const scale = reflectanceScale(fields, header);
   const names = namesField(fields, 'band names', bands, warnings);
