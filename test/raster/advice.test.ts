@@ -10,7 +10,7 @@ import { openRaster, openTimeAxis, readRaster, readWindow } from '../../src/rast
 import { fixtures, gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
 
 const COMMAND =
-  /\b((?:gdal_translate|ncpdq|ncap2|ncatted|cdo) .*?(?:(?:OUT\.nc|OUT\.tif|STEP_N\.tif|BAND_N\.tif|FILE\.nc)(?=[ .,;]|$)))/;
+  /\b((?:gdal_translate|ncpdq|ncap2|ncatted|nccopy|cdo) .*?(?:(?:OUT\.nc|OUT\.tif|STEP_N\.tif|BAND_N\.tif|FILE\.nc)(?=[ .,;]|$)))/;
 
 /** Runs the command of the error with these names in place of the words in capitals. */
 async function follow(read: () => Promise<unknown>, words: Record<string, string>): Promise<void> {
@@ -196,4 +196,34 @@ test('bands of an Erdas image with different nodata values', needsGdal, async (t
     assert.equal(header.nodata, nodata);
     assert.deepEqual(found, [source[i]!]);
   }
+});
+
+test('packing that GDAL does not apply to classic netCDF', needsGdal, async (t) => {
+  const IN = hdf5('classic.nc');
+  for (const [layer, scale] of [
+    ['plain', undefined],
+    ['neutral', undefined],
+    ['number', 0.01],
+  ] as const) {
+    const { transform, bandTags } = await openRaster(IN, layer);
+    assert.deepEqual([transform.originX, transform.originY, transform.xx, transform.yy], [9.5, 50.5, 1, -1]);
+    assert.equal(bandTags[0]!.scale, scale);
+  }
+  const layers = ['packed_lat2', 'packed_lat3', 'packed_lon2', 'packed_lon3', 'text', 'word'];
+  for (const layer of layers)
+    await assert.rejects(
+      openRaster(IN, layer),
+      { code: 'TW_RASTER_UNSUPPORTED', message: /GDAL does not apply/ },
+      layer,
+    );
+  if (skipWithout('nccopy').skip) return;
+  const OUT = join(temporaryFolder(t), 'out.nc');
+  await follow(() => openRaster(IN, layers[0]), { 'IN.nc': IN, 'OUT.nc': OUT });
+  for (const layer of layers.slice(0, 5)) {
+    const { transform, bandTags } = await openRaster(OUT, `/${layer}`);
+    for (const [i, value] of [transform.originX, transform.originY, transform.xx, transform.yy].entries())
+      assert.ok(Math.abs(value - [9.5, 50.5, 1, -1][i]!) < 1e-6, layer);
+    assert.equal(bandTags[0]!.scale, layer === 'text' ? 0.01 : undefined);
+  }
+  await assert.rejects(openRaster(OUT, '/word'), { message: /add_offset of \/word is "none"/ });
 });

@@ -350,6 +350,7 @@ async function headerOf(
       path,
       `a row of its blocks of ${blockWidth} x ${blockHeight} pixels is more than 1 GiB`,
     );
+  if (driver === GDAL_FORMATS.netcdf.driver) requireUnpacked(info, dataType, path);
   // An image of only an alpha band has no data, so the first band never counts as alpha.
   const alpha = bands.findIndex((band, i) => i > 0 && band.alpha);
   return {
@@ -370,6 +371,29 @@ async function headerOf(
     bandTags: bands.map((band) => bandTags(band, path)),
     metadata: info.metadata,
   };
+}
+
+const TO_NETCDF4 =
+  'Write it as netCDF-4, which is read without GDAL: nccopy -k nc4 IN.nc OUT.nc (Debian package netcdf-bin).';
+
+/**
+ * GDAL 3.6 reads packed coordinates of classic netCDF as they are stored, and no packing that is stored as text. Throws
+ * TW_RASTER_UNSUPPORTED for both.
+ */
+function requireUnpacked({ metadata, bands }: GdalInfo, dataType: DataType, path: string): void {
+  for (const [key, value] of Object.entries(metadata)) {
+    const [, variable, name] = /^(.+)#(scale_factor|add_offset|_Unsigned)$/.exec(key) ?? [];
+    const isNeutral =
+      name === '_Unsigned' ? !/^true$/i.test(value) : Number(value) === (name === 'add_offset' ? 0 : 1);
+    if (name === undefined || isNeutral) continue;
+    const { variable: data, scale, offset } = bands[0]!;
+    const isRead =
+      variable === data &&
+      (name === '_Unsigned'
+        ? dataType.startsWith('u')
+        : (name === 'scale_factor' ? scale : offset) !== undefined);
+    if (!isRead) throw unsupported(path, `GDAL does not apply ${name} "${value}" of ${variable}`, TO_NETCDF4);
+  }
 }
 
 function dataTypeOf(bands: GdalBand[], path: string): DataType {
