@@ -73,7 +73,7 @@ test('processing properties of Sentinel-2 may have any JSON type, and are refuse
       -0.1,
     );
   for (const properties of [
-    ...['', 'latest', '05.10.1', 510, -1, true, [5.1], { value: 5.1 }].map((value) => ({
+    ...['', 'latest', '05.10.1', 510, 4000, '5090', -1, true, [5.1], { value: 5.1 }].map((value) => ({
       's2:processing_baseline': value,
     })),
     ...['', 'yes', 2, [true], {}].map((value) => ({ 'earthsearch:boa_offset_applied': value })),

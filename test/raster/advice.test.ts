@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { TilewrightError } from '../../src/errors.js';
 import { openRaster, openTimeAxis, readRaster, readWindow } from '../../src/raster/index.js';
 import { fixtures, gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
@@ -226,4 +226,16 @@ test('packing that GDAL does not apply to classic netCDF', needsGdal, async (t) 
     assert.equal(bandTags[0]!.scale, layer === 'text' ? 0.01 : undefined);
   }
   await assert.rejects(openRaster(OUT, '/word'), { message: /add_offset of \/word is "none"/ });
+});
+
+test('an ENVI image that is compressed by gzip', needsGdal, async (t) => {
+  const folder = temporaryFolder(t);
+  const [IMAGE, OUT] = [join(folder, 'in.img'), join(folder, 'out.tif')];
+  gdal('gdal_translate', '-q', '-of', 'ENVI', SOURCE, IMAGE);
+  const { bands } = await readRaster(IMAGE);
+  await writeFile(IMAGE, gzipSync(await readFile(IMAGE)));
+  const header = join(folder, 'in.hdr');
+  await writeFile(header, `${await readFile(header, 'utf8')}file compression = 1\n`);
+  await follow(() => readRaster(IMAGE), { IMAGE, 'OUT.tif': OUT });
+  assert.deepEqual((await readRaster(OUT)).bands, bands);
 });

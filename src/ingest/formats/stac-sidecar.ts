@@ -218,8 +218,8 @@ function processingOf(
 /** Baselines are 05.10, the number 5.1, or N0510 in names of products. */
 function baselineOf(text: string): number | undefined {
   if (/^\d{1,2}(\.\d{1,2})?$/.test(text)) return Number(text);
-  const [, digits] = /^N?(\d{4})$/i.exec(text) ?? [];
-  return digits === undefined ? undefined : Number(digits) / 100;
+  const [digits] = /^(?:0\d{3}|N\d{4})$/i.exec(text) ?? [];
+  return digits === undefined ? undefined : Number(digits.replace(/\D/, '')) / 100;
 }
 
 function spanOf(path: string, properties: Fields): AcquisitionTime | undefined {

@@ -506,8 +506,9 @@ function blockLayoutFor(fields: EnviFields, width: number, bands: number, header
   if (interleave !== 'bsq' && interleave !== 'bil' && interleave !== 'bip')
     throw corrupt(header, `its interleave is "${interleave.slice(0, 20)}" and not bsq, bil or bip`);
   if (width * bands * bytesPerStored(storedType) > MAX_BLOCK_BYTES)
-    throw unsupported(header, `one of its rows has more than 1 GiB`);
-  if (fields.get('file compression') === '1') throw unsupported(header, 'its image is compressed by gzip');
+    throw unsupported(header, `one of its rows has more than 1 GiB`, CONVERT_IMAGE);
+  if (fields.get('file compression') === '1')
+    throw unsupported(header, 'its image is compressed by gzip', CONVERT_IMAGE);
   return {
     reader: 'envi',
     width,
@@ -518,6 +519,9 @@ function blockLayoutFor(fields: EnviFields, width: number, bands: number, header
     littleEndian: isLittleEndian(fields, header),
   };
 }
+
+/** GDAL opens the image, not the header. */
+const CONVERT_IMAGE = 'Convert it with gdal_translate -of COG IMAGE OUT.tif.';
 
 /** Headers without a byte order come from little-endian machines. */
 function isLittleEndian(fields: EnviFields, header: string): boolean {
