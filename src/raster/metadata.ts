@@ -326,8 +326,9 @@ export function parseGdalMetadata(xml: string, bands: number, path: string): Gda
 function itemsOf(xml: string, path: string, warnings: string[]): Pick<XmlElement, 'attributes' | 'text'>[] {
   if (xml.trim() === '') return [];
   try {
-    // Some writers do not escape ampersands.
-    const root = parseXmlTree(xml.replace(/&(?!(?:#\d+|#x[\da-f]+|\w+);)/gi, '&amp;'));
+    // As GDAL, accepts what XML does not: plain ampersands, control characters, and blanks before the declaration.
+    const text = xml.trim().replace(/&(?!(?:#\d+|#x[\da-f]+|amp|lt|gt|quot|apos);)/gi, '&amp;');
+    const root = parseXmlTree(text.replace(/[^\t\n\r\x20-\uFFFD\u{10000}-\u{10FFFF}]/gu, ' '));
     if (root?.name.toLowerCase() !== 'gdalmetadata') throw new Error('its root element is not GDALMetadata');
     const items = root.children.filter(({ name }) => name.toLowerCase() === 'item');
     return items.map(({ attributes, text }) => ({

@@ -287,7 +287,9 @@ test('scale and offset of a GeoTIFF are read in every form that GDAL reads', nee
     item('0.01').replaceAll('Item', 'ITEM'),
     item('0.01').replace('<Item', '<!-- <Item> --><Item'),
     `<?xml version="1.0"?>\n${item('0.01')}`,
-    item('0.01').replace('<Item', '<Item name="a">1 & 2</Item><Item'),
+    ` \n<?xml version="1.0" encoding="ISO-8859-1"?>\n${item('0.01')}`,
+    item('0.01').replace('<Item', '<Item name="a">1 \u0002 2</Item><Item'),
+    item('0.01').replace('<Item', '<Item name="a">1 & 2 &nbsp;</Item><Item'),
     item('0.01').replace(
       '</GDALMetadata>',
       '<Item name="SCALE" sample="0" role="scale">0.02</Item></GDALMetadata>',
