@@ -223,13 +223,13 @@ export function nodataOfPam(
  * differ.
  */
 export function bandTagsWithPam(tags: BandTags[], { path, bandTags }: Pam, warnings: string[]): BandTags[] {
-  return tags.map((own, band) => {
+  return tags.map((tag, band) => {
     const pam = bandTags.get(band) ?? {};
-    if (own.scale === undefined && own.offset === undefined) return { ...pam, ...own };
-    const isOther = (pam.scale ?? own.scale) !== own.scale || (pam.offset ?? own.offset) !== own.offset;
+    if (tag.scale === undefined && tag.offset === undefined) return { ...pam, ...tag };
+    const isOther = (pam.scale ?? tag.scale) !== tag.scale || (pam.offset ?? tag.offset) !== tag.offset;
     if (isOther)
       warnings.push(`scale and offset of band ${band + 1} in ${path} are not used: the file has its own`);
-    return { ...(pam.description && { description: pam.description }), ...own };
+    return { ...(pam.description && { description: pam.description }), ...tag };
   });
 }
 
