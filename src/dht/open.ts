@@ -51,10 +51,8 @@ export interface OpenCluster {
   close(): Promise<void>;
 }
 
-/**
- * The format of the documents that nodes exchange. Format 2 lacks textures; in format 1, garbage collection keeps one version of a model.
- */
-const DOCUMENT_FORMAT = 3;
+/** The format of the documents that nodes exchange. */
+const DOCUMENT_FORMAT = 4;
 /** A single node needs no second owner. */
 const OWNERS_OF_SINGLE_NODE = 1;
 const DEFAULT_OWNERS = 2;

@@ -18,11 +18,10 @@ import {
 } from './errors.js';
 import { fsyncPath, makeFolderDurably, removeVersions, writeFileDurably } from './files.js';
 
-/** Programs that know only other formats refuse the folder. Records of format 1, which contain their schema, can still be read. */
-const FOLDER_FORMAT = 2;
-const READABLE_FORMATS: unknown[] = [1, FOLDER_FORMAT];
+/** A folder of another format is refused: its tiles have other pixel grids, and masks of another meaning. */
+const FOLDER_FORMAT = 3;
 
-/** `node.json`: created once and never changed, except for its format. */
+/** `node.json`: created once and never changed. */
 interface NodeIdentity {
   id: string;
   format: number;
@@ -77,7 +76,7 @@ export class DataFolder {
     const catalogue = await openCatalogue(dir);
     try {
       return await onDisk(dir, async () => {
-        const node = await currentIdentity(dir);
+        const node = await identityOf(dir);
         for (const part of ['tiles', 'models']) await mkdir(join(dir, part), { recursive: true });
         await fsyncPath(dir);
         const secret = randomBytes(32).toString('hex');
@@ -166,21 +165,18 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
   }
   const { format, id, created } = parsed ?? {};
   if (format === undefined) throw storageFormat(file, { damage: 'it has no format' });
-  if (typeof format !== 'number' || !READABLE_FORMATS.includes(format)) throw storageFormat(file, { format });
+  if (format !== FOLDER_FORMAT) throw storageFormat(file, { format, readable: FOLDER_FORMAT });
   if (typeof id !== 'string' || typeof created !== 'string')
     throw storageFormat(file, { damage: 'it has no id or no date of creation' });
   return { id, format, created };
 }
 
-/** The folder's identity in the current format, written before anything that an older version would misread. */
-async function currentIdentity(dir: string): Promise<NodeIdentity> {
+/** The identity of the folder, which is written first if it has none. */
+async function identityOf(dir: string): Promise<NodeIdentity> {
   const existing = await readIdentity(dir);
-  if (existing?.format === FOLDER_FORMAT) return existing;
-  const { id, created } = existing ?? {
-    id: randomBytes(8).toString('hex'),
-    created: new Date().toISOString(),
-  };
-  const node: NodeIdentity = { id, format: FOLDER_FORMAT, created };
+  if (existing) return existing;
+  const created = new Date().toISOString();
+  const node: NodeIdentity = { id: randomBytes(8).toString('hex'), format: FOLDER_FORMAT, created };
   await writeFileDurably(join(dir, 'node.json'), `${JSON.stringify(node, null, 2)}\n`);
   return node;
 }

@@ -76,9 +76,9 @@ export const storageFormat = defineError(
   'TW_STORAGE_FORMAT',
   500,
   'The data folder was made by a version of tilewright with another format, or its node.json is damaged.',
-  (file: string, fault: { format: unknown } | { damage: string }) =>
+  (file: string, fault: { format: unknown; readable: number } | { damage: string }) =>
     'format' in fault
-      ? `${file} has the format ${excerpt(fault.format)}, but this version reads only formats 1 and 2; use the version that made it, or another folder with --data`
+      ? `${file} has the format ${excerpt(fault.format)}, but this version reads only format ${fault.readable}; ingest the scenes again into another folder with --data`
       : `${file} is damaged: ${fault.damage}; restore it from a backup, or remove it: the next ingest or server creates it with a new id of the node, and keeps the tiles`,
 );
 

@@ -128,11 +128,10 @@ export class TileSchemas {
   }
 
   /**
-   * Returns the record of this id. It reuses the objects of `stored` and does not copy them. Records of folders of format 1 are not
-   * encoded. Throws TW_STORAGE_CORRUPT if the schema is missing.
+   * Returns the record of this id. It reuses the objects of `stored` and does not copy them. Throws TW_STORAGE_CORRUPT if the schema is
+   * missing.
    */
-  decode(id: string, stored: StoredTile | TileRecord): TileRecord {
-    if (!('layout' in stored)) return stored;
+  decode(id: string, stored: StoredTile): TileRecord {
     const { tile, layout: digest, groups: parts } = stored;
     const schema = this.known.get(digest);
     if (!schema) {

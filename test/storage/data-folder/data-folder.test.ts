@@ -62,8 +62,12 @@ test('the lock file of a killed process does not exclude others', async (t) => {
 
 test('a folder of another format is refused and not changed', async (t) => {
   for (const [text, message] of [
-    ['{"id":"x","format":3,"created":"2030-01-01T00:00:00Z"}', /node\.json has the format 3, but/],
-    ['{"format":1}', /node\.json is damaged: it has no id/],
+    [
+      '{"id":"x","format":2,"created":"2030-01-01T00:00:00Z"}',
+      /has the format 2, but .* ingest the scenes again/,
+    ],
+    ['{"id":"x","format":"3","created":"2030-01-01T00:00:00Z"}', /has the format "3", but/],
+    ['{"format":3}', /node\.json is damaged: it has no id/],
     ['{"id"', /damaged: it is not JSON: expected a colon at line 1, column 6, found the end; restore/],
     ['', /damaged: it is not JSON: expected a value at line 1/],
     ['null', /damaged: it has no format/],

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -92,31 +91,6 @@ test('a schema is on disk before the first record that names it, even if a batch
   atEnd(t, () => storage.close());
   assert.deepEqual(await storage.catalogue.tiles.get(other.id), other);
   assert.deepEqual(await storage.catalogue.tiles.get('second'), { ...other, id: 'second' });
-});
-
-test('a folder of format 1 is read, and becomes one of format 2', async (t) => {
-  const dir = await tempFolder(t);
-  let storage = await Storage.open(dir);
-  await writeScene(storage, 'a', 7);
-  const tiles: TileRecord[] = [];
-  for await (const tile of storage.catalogue.tiles.values()) tiles.push(tile);
-  const node = storage.folder.node;
-  await storage.close();
-  const db = level(dir);
-  for (const tile of tiles) await db.put(`!tiles!${tile.id}`, encodeRecord(tile.id, tile));
-  await db.batch((await keysOf(db, 'layouts')).map((key) => ({ type: 'del' as const, key })));
-  await db.close();
-  const file = join(dir, 'node.json');
-  await writeFile(file, JSON.stringify({ ...node, format: 1 }));
-
-  storage = await Storage.open(dir);
-  atEnd(t, () => storage.close());
-  assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), { ...node, format: 2 });
-  assert.deepEqual(await storage.getTiles(tiles.map(({ id }) => id)), tiles);
-  assert.deepEqual(await storageProblems(storage), []);
-  await writeScene(storage, 'a', 8);
-  await writeScene(storage, 'b', 7);
-  assert.deepEqual(await storageProblems(storage), []);
 });
 
 test('a damaged or lost schema damages the tiles that name it, until their scene is delivered again', async (t) => {
