@@ -87,8 +87,8 @@ export class MosaicImage {
   }
 
   /**
-   * Copies the pixels of a cell that have a value in every plane, each to the pixels of the image whose centre it contains. Cells of the same
-   * pixel size are copied without resampling. `codes`: mask codes; null if all pixels are clear. Returns the number of copied pixels.
+   * Copies the pixels of a cell that have a value in every plane, each to the pixels of the image whose centre it contains. Cells of the
+   * same pixel size are copied without resampling. `codes`: mask codes; null if all pixels are clear. Returns the number of copied pixels.
    */
   add(cell: SizedCell, planes: readonly PixelArray[], codes: ArrayLike<number> | null): number {
     let copied = 0;
@@ -270,7 +270,7 @@ export function exportProcess(context: TileProcessContext): Process {
     id: 'export',
     title: 'Export an image',
     description:
-      'Writes the tiles of a region as one Cloud Optimized GeoTIFF. Tiles are complete, and not clipped to the region. If tiles of several dates have data, the newest one counts.',
+      'Writes the tiles of a region as one Cloud Optimized GeoTIFF. Tiles are complete, and not clipped to the region. Of several dates, the least cloudy one that is clear at a pixel counts.',
     inputs: {
       type: 'object',
       anyOf: [{ required: ['layer'] }, { required: ['bands'] }],

@@ -72,7 +72,7 @@ const SIZE_TOLERANCE = 1e-3;
  */
 const WIDTH_STEPS_PER_OCTAVE = 8;
 
-/** Where a degree of latitude has its mean length. */
+/** The latitude at which a degree of latitude has its mean length. */
 const MEAN_DEGREE_LATITUDE = 45;
 
 /** Width and height of a cell for its pixel grid. Geohash: the width in steps, the height equal at all latitudes. */

@@ -57,7 +57,10 @@ export interface Process {
   usesBarrier?(inputs: unknown): boolean;
   /** True if this node can take over a job that another node has accepted; without it, every node can. */
   canTakeOver?(inputs: unknown): Promise<boolean>;
-  /** Does the work. Throws a TilewrightError if the inputs cannot be used. The job adds `seconds` and `warnings` to results that are an object. */
+  /**
+   * Does the work. Throws a TilewrightError if the inputs cannot be used. The job adds `seconds` and `warnings` to results that are an
+   * object.
+   */
   run(inputs: unknown, context: JobContext): Promise<unknown>;
 }
 

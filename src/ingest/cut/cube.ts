@@ -127,7 +127,7 @@ class ValidityCounter {
   private readonly good: Uint16Array;
   private readonly bad: Uint16Array;
   private readonly isGood: boolean[];
-  /** Of a cube without a nodata value: the pixels with data by the validity band that marks them. */
+  /** The pixels with data by the validity band that marks them, for a cube without a nodata value. */
   private readonly marked = new Map<number | null, Uint8Array>();
 
   /** `validityOf`: the validity band of each band, for a cube without a nodata value. */

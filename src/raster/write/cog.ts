@@ -1,8 +1,8 @@
 /**
  * Writes Cloud Optimized GeoTIFFs: classic little-endian TIFF, tiled, deflate with a predictor, one band after another
- * (PlanarConfiguration 2), directories first, then pixels from the smallest overview to the full image. A mask is an image of
- * one bit per pixel beside each level, for all bands (GDAL calls it PER_DATASET) or one after another for each band. Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026
- * (COG); GDAL's tags 42112 and 42113.
+ * (PlanarConfiguration 2), directories first, then pixels from the smallest overview to the full image. Masks are an image of one bit per
+ * pixel beside each level: one mask for all bands, which GDAL calls PER_DATASET, or one after another for each band. Formats: TIFF 6.0;
+ * OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026 (COG); GDAL's tags 42112 and 42113.
  */
 
 import { type BlockView, deflate, deflateWithPredictor } from '../codecs/deflate.js';
