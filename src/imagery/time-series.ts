@@ -408,7 +408,7 @@ export const ZONE_SCHEMA = {
     objectOf({
       kind: { enum: ['area'] },
       bbox: tupleOf(NUMBER, NUMBER, NUMBER, NUMBER),
-      sides: listOf(objectOf({ south: POINT_SCHEMA, north: POINT_SCHEMA })),
+      polygons: listOf(listOf(listOf(objectOf({ south: POINT_SCHEMA, north: POINT_SCHEMA })))),
     }),
   ],
 };

@@ -14,8 +14,11 @@ interface Side {
   north: Point;
 }
 
-/** A point is inside of an area if a line from it to the east crosses an odd number of sides. */
-export type Zone = { kind: 'point'; point: Point } | { kind: 'area'; bbox: Bbox; sides: Side[] };
+/** The sides of each ring of a polygon: first those of its outline, then those of each hole. */
+type PolygonSides = Side[][];
+
+/** An area is the union of its polygons. A polygon is the inside of its outline without the insides of its holes. */
+export type Zone = { kind: 'point'; point: Point } | { kind: 'area'; bbox: Bbox; polygons: PolygonSides[] };
 
 /** Parses a GeoJSON geometry, a Feature, or a collection of one Feature. Throws TW_IMAGERY_REGION. */
 export function parseZone(given: unknown): Zone {
@@ -24,11 +27,9 @@ export function parseZone(given: unknown): Zone {
     case 'Point':
       return { kind: 'point', point: pointOf(coordinates) };
     case 'Polygon':
-      return areaOf(listOf(coordinates, 'rings').map(ringOf));
+      return areaOf([ringsOf(coordinates)]);
     case 'MultiPolygon':
-      return areaOf(
-        listOf(coordinates, 'polygons').flatMap((polygon) => listOf(polygon, 'rings').map(ringOf)),
-      );
+      return areaOf(listOf(coordinates, 'polygons').map(ringsOf));
     default:
       throw badZone(`its type is ${type === undefined ? 'missing' : excerpt(type)}`);
   }
@@ -53,6 +54,8 @@ function listOf(value: unknown, elements: string): unknown[] {
   return value;
 }
 
+const ringsOf = (polygon: unknown) => listOf(polygon, 'rings').map(ringOf);
+
 function ringOf(value: unknown): Point[] {
   const ring = listOf(value, 'points').map(pointOf);
   if (ring.length < 4) throw badZone('a ring has fewer than four points');
@@ -74,22 +77,24 @@ function pointOf(value: unknown): Point {
   return [lon, lat];
 }
 
-function areaOf(rings: Point[][]): Zone {
+function areaOf(polygons: Point[][][]): Zone {
   const bbox: Bbox = [180, 90, -180, -90];
-  const sides: Side[] = [];
-  for (const ring of rings) {
-    for (const [i, point] of ring.entries()) {
-      bbox[0] = Math.min(bbox[0], point[0]);
-      bbox[1] = Math.min(bbox[1], point[1]);
-      bbox[2] = Math.max(bbox[2], point[0]);
-      bbox[3] = Math.max(bbox[3], point[1]);
-      const before = ring[i - 1];
-      // Sides along a parallel do not cross other parallels.
-      if (!before || before[1] === point[1]) continue;
-      sides.push(before[1] < point[1] ? { south: before, north: point } : { south: point, north: before });
-    }
+  for (const [lon, lat] of polygons.flat(2)) {
+    bbox[0] = Math.min(bbox[0], lon);
+    bbox[1] = Math.min(bbox[1], lat);
+    bbox[2] = Math.max(bbox[2], lon);
+    bbox[3] = Math.max(bbox[3], lat);
   }
-  return { kind: 'area', bbox, sides };
+  return { kind: 'area', bbox, polygons: polygons.map((rings) => rings.map(sidesOf)) };
+}
+
+/** Without sides along a parallel, which do not cross other parallels. */
+function sidesOf(ring: Point[]): Side[] {
+  return ring.slice(1).flatMap((point, i) => {
+    const before = ring[i];
+    if (before[1] === point[1]) return [];
+    return before[1] < point[1] ? { south: before, north: point } : { south: point, north: before };
+  });
 }
 
 export function zoneBbox(region: Zone): Bbox {
@@ -153,9 +158,16 @@ export function forEachPixelRun(
   const [easternmost, highest] = grid.toLonLat(east, north);
   const [left, bottom, right, top] = region.bbox;
   if (right < westernmost || left > easternmost || top < lowest || bottom > highest) return;
-  const sides = region.sides.filter((side) => side.south[1] <= highest && side.north[1] >= lowest);
-  if (sides.length === 0) return;
-  spend(sides.length * height, 0);
+  const rings = region.polygons.flatMap((polygon, part) =>
+    polygon.map((sides, i) => ({
+      part,
+      isHole: i > 0,
+      sides: sides.filter((side) => side.south[1] <= highest && side.north[1] >= lowest),
+    })),
+  );
+  const sides = rings.reduce((sum, ring) => sum + ring.sides.length, 0);
+  if (sides === 0) return;
+  spend(sides * height, 0);
   const lons = Float64Array.from(
     { length: width },
     (_, i) => grid.toLonLat(west + ((i + 0.5) / width) * (east - west), north)[0],
@@ -163,10 +175,9 @@ export function forEachPixelRun(
   const columnAt = (lon: number) => firstIndex(width, (column) => lons[column] >= lon);
   for (let row = 0; row < height; row++) {
     const [, lat] = grid.toLonLat(west, north - ((row + 0.5) / height) * (north - south));
-    const crossings = crossingsAt(sides, lat);
     let pixels = 0;
-    for (let i = 0; i + 1 < crossings.length; i += 2) {
-      const [from, to] = [columnAt(crossings[i]), columnAt(crossings[i + 1])];
+    for (const [west, east] of intervalsAt(rings, lat)) {
+      const [from, to] = [columnAt(west), columnAt(east)];
       if (from < to) visit(row, from, to);
       pixels += Math.max(0, to - from);
     }
@@ -174,15 +185,46 @@ export function forEachPixelRun(
   }
 }
 
-/** Longitudes at which sides cross a parallel, from west to east. A side includes its southern end, but not its northern end. */
-function crossingsAt(sides: Side[], lat: number): Float64Array {
+interface Ring {
+  /** Index of its polygon. */
+  part: number;
+  isHole: boolean;
+  sides: Side[];
+}
+
+/** Disjoint intervals of longitudes of a parallel that are in an area, from west to east. */
+function intervalsAt(rings: Ring[], lat: number): [west: number, east: number][] {
+  const crossings = rings.flatMap((ring) => crossingsAt(ring.sides, lat).map((lon) => ({ lon, ring })));
+  crossings.sort((a, b) => a.lon - b.lon);
+  const intervals: [number, number][] = [];
+  const entered = new Set<Ring>();
+  /** By polygon: 1 inside of its outline, less the holes at the current longitude. */
+  const depths = new Map<number, number>();
+  let covering = 0;
+  let start = 0;
+  for (const { lon, ring } of crossings) {
+    const enters = !entered.delete(ring);
+    if (enters) entered.add(ring);
+    const before = depths.get(ring.part) ?? 0;
+    const after = before + (enters === ring.isHole ? -1 : 1);
+    depths.set(ring.part, after);
+    if (before > 0 === after > 0) continue;
+    if (covering === 0) start = lon;
+    covering += after > 0 ? 1 : -1;
+    if (covering === 0) intervals.push([start, lon]);
+  }
+  return intervals;
+}
+
+/** Longitudes at which sides cross a parallel. A side includes its southern end, but not its northern end. */
+function crossingsAt(sides: Side[], lat: number): number[] {
   const crossings: number[] = [];
   for (const { south, north } of sides) {
     if (south[1] > lat || north[1] <= lat) continue;
     const share = (lat - south[1]) / (north[1] - south[1]);
     crossings.push(south[0] + share * (north[0] - south[0]));
   }
-  return Float64Array.from(crossings).sort();
+  return crossings;
 }
 
 function pixelList(columns: number[], rows: number[]): PixelList {

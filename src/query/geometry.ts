@@ -64,6 +64,11 @@ class SegmentIndex {
 
   /** True if a segment meets a rectangle: with `open` its interior, otherwise also its edge. */
   intersects(box: Bbox, open: boolean): boolean {
+    return this.some(box, (i) => this.segmentIntersects(i, box, open));
+  }
+
+  /** True if `test` is, for a segment near a rectangle. A long segment may be tested several times. */
+  some(box: Bbox, test: (segment: number) => boolean): boolean {
     const [west, , east] = box;
     const last = this.stripAt(box[3]);
     for (let strip = this.stripAt(box[1]); strip <= last; strip++) {
@@ -71,7 +76,7 @@ class SegmentIndex {
       for (let at = this.firstFrom(segments, west - widest); at < segments.length; at++) {
         const i = segments[at];
         if (this.ax[i] > east && this.bx[i] > east) break;
-        if (this.segmentIntersects(i, box, open)) return true;
+        if (test(i)) return true;
       }
     }
     return false;
@@ -90,7 +95,7 @@ class SegmentIndex {
     return low;
   }
 
-  /** True if a point that is not on a segment is inside the rings of the segments, by the even-odd rule. */
+  /** True if a point that is not on a segment is inside the closed lines of the segments, by the even-odd rule. */
   containsPoint(x: number, y: number): boolean {
     const { ax, ay, bx, by } = this;
     const { segments } = this.strips[this.stripAt(y)];
@@ -246,30 +251,157 @@ function readRing(value: unknown): Point[] {
 
 interface PreparedPart {
   bbox: Bbox;
-  /** Segments of the rings of a polygon, or of a line. */
+  /** Segments of a line, or of the boundary of an area. */
   segments: SegmentIndex;
 }
 
+/** Limit of the pairs of segments that are compared to find the boundary of polygons: about half a second of work. */
+const MAX_SEGMENT_PAIRS = 10_000_000;
+
+type Segment = [a: Point, b: Point];
+
 /**
- * A shape prepared for many tests. Its parts form one set of points. Polygons are assumed to be valid by the simple features
- * standard: rings do not cross, and polygons share at most points.
+ * The boundary of the union of polygons, as segments. A polygon is the inside of its outline without the insides of its holes. Polygons
+ * may overlap, touch, nest and repeat, and rings may cross. Segments that cross are cut at the rounded point; all others keep their
+ * numbers. `spikes`: parts of an outline that enclose no area, such as a ring that returns along the same line.
+ */
+function unionOf(polygons: readonly (readonly Point[][])[]): { boundary: Segment[]; spikes: Segment[] } {
+  const rings = polygons.flatMap((polygon, part) =>
+    polygon.map((ring, i) => ({ ring, part, isHole: i > 0 })),
+  );
+  const segments = rings.flatMap(({ ring }, index) =>
+    ring.slice(1).map((b, i) => ({ a: ring[i], b, ring: index, box: boundingBox([ring[i], b]) })),
+  );
+  const index = new SegmentIndex(rings.map(({ ring }) => ring));
+  let pairs = 0;
+  const compare = () => {
+    if (++pairs > MAX_SEGMENT_PAIRS)
+      throw badGeometry('its lines cross too often, or are too long and close together; simplify it');
+  };
+  const { cuts, collinear } = cutSegments(segments, index, compare);
+
+  /** Rings whose insides contain the points beside the middle of a piece of segment `i`. */
+  const ringsBeside = (i: number, [x, y]: Point, isHorizontal: boolean): [Set<number>, Set<number>] => {
+    const beside: [Set<number>, Set<number>] = [new Set(), new Set()];
+    const toggle = (rings: Set<number>, ring: number) => rings.delete(ring) || rings.add(ring);
+    const coincident = collinear[i].filter((j) => isBetween(segments[j].box, [x, y]));
+    const seen = new Set([i, ...coincident]);
+    index.some([-180, y, x, y], (j) => {
+      compare();
+      if (seen.has(j)) return false;
+      seen.add(j);
+      const { a, b, ring } = segments[j];
+      const isWest = orient2d(...a, ...b, x, y) > 0 === b[1] > a[1];
+      if (a[1] === b[1] || !isWest) return false;
+      if (a[1] > y !== b[1] > y) toggle(beside[0], ring);
+      if (isHorizontal ? a[1] >= y !== b[1] >= y : a[1] > y !== b[1] > y) toggle(beside[1], ring);
+      return false;
+    });
+    // A horizontal piece lies between the points above and below it. Any other one lies between its west and east.
+    if (!isHorizontal) for (const j of [i, ...coincident]) toggle(beside[1], segments[j].ring);
+    return beside;
+  };
+  const isCovered = (around: Set<number>) => {
+    const depths = new Map<number, number>();
+    for (const ring of around) {
+      const { part, isHole } = rings[ring];
+      depths.set(part, (depths.get(part) ?? 0) + (isHole ? -1 : 1));
+    }
+    return [...depths.values()].some((depth) => depth > 0);
+  };
+
+  const boundary: Segment[] = [];
+  const spikes: Segment[] = [];
+  for (const [i, { a, b, ring }] of segments.entries()) {
+    const points = [a, ...cuts[i], b];
+    for (const [at, to] of points.slice(1).entries()) {
+      const from = points[at];
+      const middle = centreOf([...from, ...to]);
+      // Pieces of the same line are the boundary once.
+      const isRepeated = collinear[i].some((j) => j < i && isBetween(segments[j].box, middle));
+      if (isRepeated || (from[0] === to[0] && from[1] === to[1])) continue;
+      const beside = ringsBeside(i, middle, a[1] === b[1]);
+      const [left, right] = beside.map(isCovered);
+      if (left !== right) boundary.push([from, to]);
+      else if (!left && !rings[ring].isHole && beside[0].has(ring) === beside[1].has(ring))
+        spikes.push([from, to]);
+    }
+  }
+  return { boundary, spikes };
+}
+
+/** True if a point of a line lies inside a segment of the line with this box, and not at its end. */
+const isBetween = ([west, south, east, north]: Bbox, [x, y]: Point) =>
+  west === east ? y > south && y < north : x > west && x < east;
+
+/** Points inside of each segment at which it meets others, in its direction; and the segments on the same line that overlap it. */
+function cutSegments(
+  segments: { a: Point; b: Point; box: Bbox }[],
+  index: SegmentIndex,
+  compare: () => void,
+) {
+  const cuts: Point[][] = segments.map(() => []);
+  const collinear: number[][] = segments.map(() => []);
+  const cut = (i: number, point: Point, isOnLine: boolean) => {
+    if (isOnLine && isBetween(segments[i].box, point)) cuts[i].push(point);
+  };
+  for (const [i, { a, b, box }] of segments.entries()) {
+    const seen = new Set<number>();
+    index.some(box, (j) => {
+      compare();
+      if (j <= i || seen.has(j) || !bboxesIntersect(box, segments[j].box)) return false;
+      seen.add(j);
+      const { a: c, b: d } = segments[j];
+      const [sideC, sideD] = [orient2d(...a, ...b, ...c), orient2d(...a, ...b, ...d)];
+      const [sideA, sideB] = [orient2d(...c, ...d, ...a), orient2d(...c, ...d, ...b)];
+      cut(i, c, sideC === 0);
+      cut(i, d, sideD === 0);
+      cut(j, a, sideA === 0);
+      cut(j, b, sideB === 0);
+      if (sideC === 0 && sideD === 0) {
+        collinear[i].push(j);
+        collinear[j].push(i);
+      } else if (sideC * sideD < 0 && sideA * sideB < 0) {
+        const share = sideC / (sideC - sideD);
+        // Lines along an axis keep their exact coordinate.
+        const at = (axis: 0 | 1) => (a[axis] === b[axis] ? a[axis] : c[axis] + share * (d[axis] - c[axis]));
+        const point: Point = [at(0), at(1)];
+        cuts[i].push(point);
+        cuts[j].push(point);
+      }
+      return false;
+    });
+  }
+  for (const [i, { a, b }] of segments.entries())
+    cuts[i].sort((p, q) => (p[0] - q[0]) * Math.sign(b[0] - a[0]) || (p[1] - q[1]) * Math.sign(b[1] - a[1]));
+  return { cuts, collinear };
+}
+
+/**
+ * A shape prepared for many tests. Its parts form one set of points, and its polygons one area.
  *
  * Why these tests are sufficient (R is a rectangle with an interior): a line meets the interior of R if one of its segments
- * does. If no edge of a polygon meets the interior of R, that interior is completely inside or completely outside of the
- * polygon, and its centre decides. A part that extends beyond R has a vertex beyond it, because R is convex.
+ * does. If no segment of the boundary of an area meets the interior of R, that interior is completely inside or completely
+ * outside of the area, and its centre decides. A part that extends beyond R has a vertex beyond it, because R is convex.
  */
 export class PreparedGeometry {
   private readonly points: Point[] = [];
   private readonly lines: PreparedPart[] = [];
-  private readonly polygons: PreparedPart[] = [];
+  private readonly area: PreparedPart | undefined;
   readonly bbox: Bbox;
   /** 0 for points, 1 for lines, 2 for areas: the greatest among the parts. */
   readonly dimension: 0 | 1 | 2;
 
   constructor(shape: Shape) {
-    for (const geometry of geometriesOf(shape)) this.add(geometry);
-    this.dimension = this.polygons.length > 0 ? 2 : this.lines.length > 0 ? 1 : 0;
-    const boxes = [...this.lines, ...this.polygons].map((part) => part.bbox);
+    const polygons: Point[][][] = [];
+    for (const geometry of geometriesOf(shape)) this.add(geometry, polygons);
+    if (polygons.length > 0) {
+      const { boundary, spikes } = unionOf(polygons);
+      if (boundary.length > 0) this.area = preparedPart(boundary);
+      if (spikes.length > 0) this.lines.push(preparedPart(spikes));
+    }
+    this.dimension = this.area ? 2 : this.lines.length > 0 ? 1 : 0;
+    const boxes = [...this.lines, ...(this.area ? [this.area] : [])].map((part) => part.bbox);
     this.bbox = boundingBox([
       ...this.points,
       ...boxes.flatMap(([w, s, e, n]): Point[] => [
@@ -279,11 +411,7 @@ export class PreparedGeometry {
     ]);
   }
 
-  private add(geometry: Geometry): void {
-    const part = (lines: Point[][]) => ({
-      bbox: boundingBox(lines.flat()),
-      segments: new SegmentIndex(lines),
-    });
+  private add(geometry: Geometry, polygons: Point[][][]): void {
     switch (geometry.type) {
       case 'Point':
         this.points.push(geometry.coordinates);
@@ -292,43 +420,43 @@ export class PreparedGeometry {
         this.points.push(...geometry.coordinates);
         break;
       case 'LineString':
-        this.lines.push(part([geometry.coordinates]));
+        this.lines.push(preparedPart([geometry.coordinates]));
         break;
       case 'MultiLineString':
-        this.lines.push(part(geometry.coordinates));
+        this.lines.push(preparedPart(geometry.coordinates));
         break;
       case 'Polygon':
-        this.polygons.push(part(geometry.coordinates));
+        polygons.push(geometry.coordinates);
         break;
       case 'MultiPolygon':
-        for (const rings of geometry.coordinates) this.polygons.push(part(rings));
+        polygons.push(...geometry.coordinates);
         break;
       case 'GeometryCollection':
-        for (const one of geometry.geometries) this.add(one);
+        for (const part of geometry.geometries) this.add(part, polygons);
     }
   }
 
   /** True if shape and rectangle share a point: with `open` of their interiors, otherwise including edges. */
   intersects(box: Bbox, open = false): boolean {
     const contains = open ? containsPointStrictly : containsPoint;
+    const meets = (part: PreparedPart) =>
+      bboxesIntersect(part.bbox, box) && part.segments.intersects(box, open);
     return (
       this.points.some((point) => contains(box, point)) ||
-      this.lines.some((part) => bboxesIntersect(part.bbox, box) && part.segments.intersects(box, open)) ||
-      this.polygons.some(
-        (part) =>
-          bboxesIntersect(part.bbox, box) &&
-          (part.segments.intersects(box, open) || part.segments.containsPoint(...centreOf(box))),
-      )
+      this.lines.some(meets) ||
+      (this.area !== undefined &&
+        bboxesIntersect(this.area.bbox, box) &&
+        (meets(this.area) || this.area.segments.containsPoint(...centreOf(box))))
     );
   }
 
   /** True if the rectangle is within the shape. */
   covers(box: Bbox): boolean {
-    return this.polygons.some(
-      (part) =>
-        bboxContains(part.bbox, box) &&
-        !part.segments.intersects(box, true) &&
-        part.segments.containsPoint(...centreOf(box)),
+    return (
+      this.area !== undefined &&
+      bboxContains(this.area.bbox, box) &&
+      !this.area.segments.intersects(box, true) &&
+      this.area.segments.containsPoint(...centreOf(box))
     );
   }
 
@@ -359,6 +487,11 @@ function geometriesOf(shape: Shape): Geometry[] {
   }
   return [bboxPolygon(shape.bbox)];
 }
+
+const preparedPart = (lines: Point[][]): PreparedPart => ({
+  bbox: boundingBox(lines.flat()),
+  segments: new SegmentIndex(lines),
+});
 
 function boundingBox(points: readonly Point[]): Bbox {
   const box: Bbox = [Infinity, Infinity, -Infinity, -Infinity];

@@ -116,6 +116,43 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       assert.equal(found[2].valid, 0, 'all cloud');
     });
 
+    await t.test('polygons that overlap, touch, nest or repeat are one area', async () => {
+      const box = (west: number, south: number, east: number, north: number) => [
+        [west, south],
+        [east, south],
+        [east, north],
+        [west, north],
+        [west, south],
+      ];
+      const outer = [15.004, 47.836, 15.024, 47.848] as const;
+      const [west, south, east, north] = outer;
+      const variants = [
+        [[box(...outer)], [box(...outer).toReversed()]],
+        [[box(...outer)], [box(west, south, east - 0.003, north - 0.004)]],
+        [[box(west, south, 15.016, north)], [box(15.01, south, east, north)]],
+        [[box(west, south, 15.0131, north)], [box(15.0131, south, east, north)]],
+        [[box(...outer), box(15.01, 47.84, 15.02, 47.845)], [box(15.009, 47.839, 15.021, 47.846)]],
+      ];
+      const expected = await naive(
+        node,
+        (lon, lat) => lon > west && lon < east && lat > south && lat < north,
+      );
+      const total = Math.max(...expected.map(({ pixels }) => pixels));
+      assert.ok(total > 5000, `${total}`);
+      for (const coordinates of variants) {
+        const found = await seriesOf(node, {
+          geometry: { type: 'MultiPolygon', coordinates },
+          expression: 'ndvi',
+        });
+        assert.equal(found.length, expected.length);
+        for (const [i, { values }] of expected.entries()) {
+          assert.equal(found[i].pixels, total);
+          assert.equal(found[i].valid, values.length);
+          if (values.length > 0) near(found[i].mean, values.reduce((a, b) => a + b, 0) / values.length);
+        }
+      }
+    });
+
     await t.test('points have the value of the pixel around them', async () => {
       const [tile] = (await tilesOf(node)).filter(({ coverage }) => coverage === 100);
       const cells = gridByName(grid);

@@ -11,7 +11,7 @@ import {
   spatialRelations,
 } from '../../src/query/geometry.js';
 import { type CellKeyRange, isWithin, mergeRanges } from '../../src/storage/index.js';
-import { relates, shapes } from './spatial-oracle.js';
+import { overlappingPolygons, relates, shapes } from './spatial-oracle.js';
 import { cells } from './tiles.js';
 
 const ops = Object.keys(spatialRelations) as SpatialOp[];
@@ -36,6 +36,28 @@ test('every spatial function agrees with a topology library', () => {
   );
   for (const op of ops.filter((one) => one !== 's_equals'))
     assert.ok(held.get(op)! > 5, `${op} held too seldom`);
+});
+
+test('polygons of one geometry that overlap, touch, nest or repeat are one area', () => {
+  const counts = new Map<string, number>();
+  fc.assert(
+    fc.property(overlappingPolygons, fc.array(cells, { minLength: 20, maxLength: 20 }), (shape, some) => {
+      const outline = new PreparedGeometry(shape);
+      const near = ['s', 'e', 'k', '7', 's0', 's1', 's2', 's3', 's00', 's03', 'ebp', '7zz', 'kpb'];
+      const geohashes = near.map((geocode) => ({ grid: 'geohash', geocode }));
+      for (const { grid, geocode } of [...some, ...geohashes]) {
+        const cell = cellOf(grid, geocode);
+        for (const op of ops) {
+          const holds = spatialRelations[op](cell, outline);
+          if (holds) counts.set(op, (counts.get(op) ?? 0) + 1);
+          assert.equal(holds, relates(op, cell, shape), `${op} ${geocode} ${JSON.stringify(shape)}`);
+        }
+      }
+    }),
+    { seed: 42, numRuns: 300 },
+  );
+  for (const op of ['s_within', 's_overlaps', 's_touches', 's_contains'])
+    assert.ok(counts.get(op)! > 5, `${op} held too seldom`);
 });
 
 test('every spatial function is right for all points, lines, boxes and triangles on the lines of a cell', () => {

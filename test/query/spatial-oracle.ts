@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import GeoJSONReader from 'jsts/org/locationtech/jts/io/GeoJSONReader.js';
 import RelateOp, { type IntersectionMatrix } from 'jsts/org/locationtech/jts/operation/relate/RelateOp.js';
+import UnaryUnionOp from 'jsts/org/locationtech/jts/operation/union/UnaryUnionOp.js';
 import IsValidOp from 'jsts/org/locationtech/jts/operation/valid/IsValidOp.js';
 import type { Bbox } from '../../src/grid/index.js';
 import type { Geometry, Point, Shape } from '../../src/query/geometry.js';
@@ -50,11 +51,13 @@ const matrices = new WeakMap<Shape, Map<string, IntersectionMatrix>>();
 function matrixOf(cell: Bbox, shape: Shape): IntersectionMatrix {
   const known = matrices.get(shape) ?? new Map<string, IntersectionMatrix>();
   matrices.set(shape, known);
+  const geometry = reader.read(geometryOf(shape));
   const matrix =
     known.get(cell.join()) ??
     RelateOp.relate(
       reader.read({ type: 'Polygon', coordinates: [ring(cell)] }),
-      reader.read(geometryOf(shape)),
+      // Only the union of polygons that overlap or share edges is valid.
+      geometryOf(shape).type === 'MultiPolygon' ? UnaryUnionOp.union(geometry) : geometry,
     );
   known.set(cell.join(), matrix);
   return matrix;
@@ -82,6 +85,16 @@ export function relates(op: string, cell: Bbox, shape: Shape): boolean {
     default:
       return matrix.isOverlaps(2, dimension);
   }
+}
+
+/** True if a point lies inside the union of the polygons of a shape, and not on its edge. */
+export function containsPoint(shape: Shape, coordinates: Point): boolean {
+  const geometries = geometryOf(shape);
+  const polygons = geometries.type === 'MultiPolygon' ? geometries.coordinates : [];
+  const point = reader.read({ type: 'Point', coordinates });
+  return polygons.some((rings) =>
+    RelateOp.relate(point, reader.read({ type: 'Polygon', coordinates: rings })).isWithin(),
+  );
 }
 
 /** Multiples of a quarter of 5.625 degrees, on which edges of geohash cells often lie, and other coordinates. */
@@ -145,6 +158,29 @@ const boxes = fc
     const [w, s, e, n] = (shape as { bbox: Bbox }).bbox;
     return w <= e || (w < 180 && e > -180 && s < n);
   });
+
+/** A rectangle, also with edges on those of others, and perhaps with a hole that is or touches its half. */
+const rectangle = fc
+  .tuple(fc.integer({ min: -4, max: 3 }), fc.integer({ min: -4, max: 3 }), fc.nat(5), fc.nat(5), fc.nat(3))
+  .map(([west, south, width, height, hole]): Point[][] => {
+    const box = (w: number, s: number, e: number, n: number) =>
+      ring([w * STEP, s * STEP, e * STEP, n * STEP]);
+    const outline = box(west, south, west + width + 1, south + height + 1);
+    const turned = (width + height) % 2 === 0 ? outline : outline.toReversed();
+    return hole === 0
+      ? [turned, box(west + 0.25, south + 0.25, west + 0.75 * (width + 1), south + 0.5 * (height + 1))]
+      : [turned];
+  });
+
+/** Valid polygons that overlap, touch, nest or repeat. */
+export const overlappingPolygons: fc.Arbitrary<Geometry> = fc
+  .array(fc.oneof({ weight: 3, arbitrary: rectangle }, { weight: 1, arbitrary: polygon }), {
+    minLength: 1,
+    maxLength: 5,
+  })
+  .chain((parts) => fc.shuffledSubarray([...parts, ...parts.slice(0, 1)], { minLength: 1 }))
+  .filter((parts) => parts.every((coordinates) => isValid({ type: 'Polygon', coordinates })))
+  .map((coordinates) => ({ type: 'MultiPolygon', coordinates }));
 
 export const shapes: fc.Arbitrary<Shape> = fc.oneof(
   { weight: 3, arbitrary: boxes },

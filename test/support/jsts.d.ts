@@ -29,3 +29,9 @@ declare module 'jsts/org/locationtech/jts/operation/valid/IsValidOp.js' {
   const IsValidOp: { isValid(geometry: JstsGeometry): boolean };
   export default IsValidOp;
 }
+declare module 'jsts/org/locationtech/jts/operation/union/UnaryUnionOp.js' {
+  import type { JstsGeometry } from 'jsts/org/locationtech/jts/io/GeoJSONReader.js';
+
+  const UnaryUnionOp: { union(geometry: JstsGeometry): JstsGeometry };
+  export default UnaryUnionOp;
+}
