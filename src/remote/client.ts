@@ -10,11 +10,20 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib';
 import { Semaphore } from '../async/index.js';
 import { TilewrightError } from '../errors.js';
 import { NETWORK_CODES } from '../utils/system-errors.js';
 import { version } from '../version.js';
-import { badRemoteUrl, loginPage, remoteRefused, remoteTooLarge, remoteUnreachable } from './errors.js';
+import {
+  badRemoteEncoding,
+  badRemoteUrl,
+  loginPage,
+  remoteRefused,
+  remoteTooLarge,
+  remoteUnreachable,
+} from './errors.js';
 import {
   checkUrl,
   HostBreaker,
@@ -204,7 +213,7 @@ export class HttpClient {
 
   /**
    * Sends a request to an address over HTTP, or for an object `s3://bucket/key`. Repeats it after transient errors and follows redirects.
-   * Throws TW_REMOTE_... and the reason of the signal.
+   * Decompresses documents. Throws TW_REMOTE_... and the reason of the signal.
    */
   async request(address: string, given: RemoteRequest): Promise<RemoteResponse> {
     const { accept = [] } = given;
@@ -223,6 +232,8 @@ export class HttpClient {
         if (!isSameOrigin(url, new URL(at))) request = forOtherHost(request, url);
         continue;
       }
+      if (status === 200 && !request.isFile && !request.sink)
+        return { ...response, body: await decoded(headers, body, withoutSecrets(at), request.maxBytes) };
       if (status === 200 || accept.includes(status)) return response;
       // A host can repeat the credentials that it was sent.
       const excerpt = isAuthorized ? s3ErrorCode(headers, body) : excerptOf(headers, body);
@@ -418,6 +429,51 @@ async function readBody(
   return Buffer.concat(chunks);
 }
 
+type Decoder = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+
+const ungzip: Decoder = promisify(gunzip);
+
+/** Content codings (RFC 9110, section 8.4.1). Some hosts send `deflate` without the header of zlib. */
+const DECODERS = new Map<string, Decoder>([
+  ['gzip', ungzip],
+  ['x-gzip', ungzip],
+  ['deflate', (bytes, options) => promisify((bytes[0] & 15) === 8 ? inflate : inflateRaw)(bytes, options)],
+  ['br', promisify(brotliDecompress)],
+  ['identity', async (bytes) => bytes],
+]);
+/** Codings of one answer: those of the stored file, and one of the host. */
+const MAX_CODINGS = 3;
+
+/**
+ * The bytes of a document without its codings. Static hosts send files that are stored compressed, even to clients that do not accept them,
+ * and files such as `catalog.json.gz` without a header. Throws TW_REMOTE_BAD_ENCODING and TW_REMOTE_TOO_LARGE.
+ */
+async function decoded(
+  headers: IncomingHttpHeaders,
+  body: Buffer,
+  url: string,
+  maxBytes: number,
+): Promise<Buffer> {
+  const codings = (headers['content-encoding'] ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim());
+  const decoders = codings.filter((name) => name !== '').map((name) => DECODERS.get(name));
+  const isGzip = (bytes: Buffer) => bytes[0] === 0x1f && bytes[1] === 0x8b;
+  let bytes = body;
+  for (let count = 0; decoders.length > 0 || isGzip(bytes); count++) {
+    const decoder = decoders.length > 0 ? decoders.pop() : ungzip;
+    if (!decoder) throw badRemoteEncoding(url, 'its coding is not gzip, deflate or br');
+    if (count === MAX_CODINGS) throw badRemoteEncoding(url, `it has more than ${MAX_CODINGS} codings`);
+    bytes = await decoder(bytes, { maxOutputLength: maxBytes }).catch((error) => {
+      throw error.code === 'ERR_BUFFER_TOO_LARGE'
+        ? remoteTooLarge.because(error, url, maxBytes)
+        : badRemoteEncoding.because(error, url, error.message);
+    });
+  }
+  return bytes;
+}
+
 /** Ends an answer that is too slow, also one that sends bytes which are not of its body. Returns a function that ends the watch. */
 function watchRate(answer: IncomingMessage, received: () => number, periodMs: number): () => void {
   let before = 0;
@@ -433,6 +489,7 @@ function watchRate(answer: IncomingMessage, received: () => number, periodMs: nu
 
 /** The start of an answer in text or JSON, on one line. HTML is left out. */
 function excerptOf(headers: IncomingHttpHeaders, body: Buffer): string {
+  if (headers['content-encoding'] !== undefined) return '';
   if (!/json|text\/plain/.test(headers['content-type'] ?? '')) return s3ErrorCode(headers, body);
   return body
     .subarray(0, MAX_DETAIL_BYTES)

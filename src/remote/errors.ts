@@ -79,6 +79,13 @@ export const remoteTooLarge = defineError(
   (url: string, limit: number) => `${url} answered with more than ${limit} bytes`,
 );
 
+export const badRemoteEncoding = defineError(
+  'TW_REMOTE_BAD_ENCODING',
+  502,
+  'A document was sent compressed, and cannot be decompressed. Documents may be compressed with gzip, deflate or br.',
+  (url: string, reason: string) => `${url} cannot be decompressed: ${reason}`,
+);
+
 export const badRemoteRange = defineError(
   'TW_REMOTE_BAD_RANGE',
   502,
@@ -105,6 +112,14 @@ export const badStacDocument = defineError(
   502,
   'An address does not lead to a STAC Item, ItemCollection, Catalog, Collection or API, or the document cannot be used.',
   (url: string, reason: string) => `${url} is not a STAC document that can be used: ${reason}`,
+);
+
+export const emptyCatalog = defineError(
+  'TW_STAC_NO_ITEMS',
+  422,
+  'A static catalog, or a STAC API without Item Search, leads to no Item. Name another address: the landing page of an API, a catalog or collection whose links lead to Items, an ItemCollection or an Item.',
+  (url: string, found: string) =>
+    `${url} leads to no Item: it has no link to a search, and ${found}; name the landing page of an API, a catalog or collection whose links lead to Items, or an Item`,
 );
 
 export const filterNotSupported = defineError(

@@ -1,8 +1,16 @@
 /** Finds the Items that a query selects below an address: a STAC API, a static catalog, an ItemCollection or an Item. */
 import type { Bbox } from '../grid/index.js';
 import { PreparedGeometry, parseDatetime } from '../query/index.js';
+import { plural } from '../utils/text.js';
 import type { HttpClient } from './client.js';
-import { badStacDocument, filterNotSupported, remoteTooLarge, tooManyItems } from './errors.js';
+import {
+  badStacDocument,
+  emptyCatalog,
+  filterNotSupported,
+  noStacCollection,
+  remoteTooLarge,
+  tooManyItems,
+} from './errors.js';
 import { withoutSecrets } from './hosts.js';
 import {
   isObject,
@@ -14,6 +22,7 @@ import {
   type Requester,
   readDocument,
   readItems,
+  type StacLink,
   type StacReader,
   textOf,
 } from './stac-documents.js';
@@ -62,53 +71,122 @@ const MAX_DOCUMENTS = 20_000;
 const DOCUMENTS_AHEAD = 8;
 
 /** A document without what is not needed of it, because eight are read ahead and a level can have thousands. */
-type WalkedDocument = { item: RemoteItem } | { links: string[] } | undefined;
+interface WalkedDocument {
+  items: RemoteItem[];
+  /** Links to the Items of collections of an API. */
+  pages: StacLink[];
+  /** Addresses of documents below this one, or of the next part of a list. */
+  links: string[];
+}
+
+/** `wants`: true for the collections that the query selects. */
+function walkedDocument(
+  document: JsonObject,
+  url: string,
+  wants: (collection: string) => boolean,
+  onFailure: StacReader['onFailure'],
+): WalkedDocument {
+  const links = linksOf(document, url);
+  const hrefs = (...rels: string[]) => links.flatMap(({ rel, href }) => (rels.includes(rel) ? [href] : []));
+  if (document.type === 'Feature') return { items: [itemOf(document, url)], pages: [], links: [] };
+  if (document.type === 'FeatureCollection')
+    return {
+      items: readItems(objectsOf(document.features), url, onFailure),
+      ...{ pages: [], links: hrefs('next') },
+    };
+  // The list of the collections of an API.
+  if (Array.isArray(document.collections)) {
+    const parts = objectsOf(document.collections).map((part) => walkedDocument(part, url, wants, onFailure));
+    return {
+      items: [],
+      pages: parts.flatMap(({ pages }) => pages),
+      links: [...parts.flatMap((part) => part.links), ...hrefs('next')],
+    };
+  }
+  if (document.type === 'Collection' && !wants(String(document.id)))
+    return { items: [], pages: [], links: [] };
+  const pages = links.filter(({ rel }) => rel === 'items').slice(0, 1);
+  const below = pages.length > 0 ? hrefs('child') : hrefs('child', 'item');
+  return { items: [], pages, links: below.length + pages.length > 0 ? below : hrefs('data') };
+}
 
 /**
- * Follows the links of a static catalog. Returns the Items below a catalog or collection, each document once. Skips collections that
- * `wants` refuses.
+ * Follows the links of a static catalog, and of an API without a search. Returns the Items below a catalog or collection, each document
+ * once. Throws TW_STAC_NO_ITEMS if the links lead to none, and TW_STAC_NO_COLLECTION if the query selects none of the collections.
  */
 async function* walkCatalog(
-  { client, signal, onFailure }: StacReader,
+  reader: StacReader,
   root: { document: JsonObject; url: string },
-  wants: (collection: string) => boolean,
-): AsyncGenerator<RemoteItem> {
-  const read = async (url: string): Promise<WalkedDocument> => {
+  query: StacQuery,
+): AsyncGenerator<ItemPage> {
+  const { client, signal, onFailure } = reader;
+  let failures = 0;
+  let found = 0;
+  let isSearched = false;
+  const collections = { selected: 0, others: 0 };
+  const wants = (id: string) => {
+    const isSelected = !query.collections || query.collections.includes(id);
+    collections[isSelected ? 'selected' : 'others']++;
+    return isSelected;
+  };
+  const fail = (url: string, error: unknown) => {
+    failures++;
+    onFailure(url, error);
+  };
+  const read = async (url: string): Promise<WalkedDocument | undefined> => {
     try {
       const document = await readDocument(client, url, { signal });
-      if (!document) return undefined;
-      if (document.type === 'Feature') return { item: itemOf(document, url) };
-      const isWanted = document.type !== 'Collection' || wants(String(document.id));
-      return { links: isWanted ? linksBelow(document, url) : [] };
+      return document && walkedDocument(document, url, wants, fail);
     } catch (error) {
       signal?.throwIfAborted();
-      onFailure(withoutSecrets(url), error);
+      fail(withoutSecrets(url), error);
       return undefined;
     }
   };
   const seen = new Set([root.url]);
-  let open = linksBelow(root.document, root.url);
-  while (open.length > 0) {
+  const first = walkedDocument(root.document, root.url, wants, fail);
+  let { links: open, pages: searches } = first;
+  while (open.length + searches.length > 0) {
     const hrefs = [...new Set(open)].filter((href) => !seen.has(href));
-    for (const href of hrefs) seen.add(href);
+    const lists = searches.filter(({ href }) => !seen.has(href));
+    for (const href of [...hrefs, ...lists.map((list) => list.href)]) seen.add(href);
     if (seen.size > MAX_DOCUMENTS)
       throw badStacDocument(
         withoutSecrets(root.url),
         `it has more than ${MAX_DOCUMENTS} documents; name one of its collections`,
       );
+    isSearched ||= lists.length > 0;
+    for (const list of lists)
+      for await (const page of collectionItems(reader, list, query)) {
+        found += page.items.length;
+        // The number that matches in one collection is not that of the search.
+        yield { items: page.items };
+      }
     open = [];
+    searches = [];
     for (let at = 0; at < hrefs.length; at += DOCUMENTS_AHEAD) {
       const some = hrefs.slice(at, at + DOCUMENTS_AHEAD);
-      for (const found of await Promise.all(some.map(read))) {
-        if (found && 'item' in found) yield found.item;
-        else if (found) open = open.concat(found.links);
+      for (const walked of await Promise.all(some.map(read))) {
+        if (!walked) continue;
+        found += walked.items.length;
+        if (walked.items.length > 0) yield { items: walked.items };
+        open = open.concat(walked.links);
+        searches = searches.concat(walked.pages);
       }
     }
   }
+  if (found + failures > 0 || isSearched) return;
+  const url = withoutSecrets(root.url);
+  if (collections.others > 0 && collections.selected === 0)
+    throw noStacCollection(url, query.collections ?? [], url);
+  const below = seen.size - 1;
+  throw emptyCatalog(
+    url,
+    below === 0
+      ? 'none to a child, a collection or an Item'
+      : `its links lead to ${plural(below, 'document')} without Items`,
+  );
 }
-
-const linksBelow = (document: JsonObject, url: string): string[] =>
-  linksOf(document, url).flatMap(({ rel, href }) => (rel === 'child' || rel === 'item' ? [href] : []));
 
 /** Without a limit, a search with more Items is probably a mistake. */
 const MAX_ITEMS_WITHOUT_LIMIT = 1000;
@@ -204,22 +282,14 @@ async function* pagesOf(reader: StacReader, url: string, query: StacQuery): Asyn
   if (document.type === 'Feature') yield { items: [itemOf(document, url)] };
   else if (document.type === 'FeatureCollection') yield* itemCollection(reader, document, url);
   else if (document.type === 'Catalog' && hasSearch) yield* searchApi(reader, { document, url }, query);
-  else if (document.type === 'Collection' && linksOf(document, url).some(({ rel }) => rel === 'items'))
-    yield* collectionItems(reader, { document, url }, query);
   else if (document.type === 'Catalog' || document.type === 'Collection')
-    for await (const item of walkCatalog(reader, { document, url }, wantsCollection(query)))
-      yield { items: [item] };
+    yield* walkCatalog(reader, { document, url }, query);
   else
     throw badStacDocument(
       withoutSecrets(url),
       `its type is not Feature, FeatureCollection, Catalog or Collection; ${NAME_LANDING_PAGE}`,
     );
 }
-
-const wantsCollection =
-  ({ collections }: StacQuery) =>
-  (id: string) =>
-    !collections || collections.includes(id);
 
 async function* itemCollection(
   reader: StacReader,

@@ -91,13 +91,12 @@ function jsonFilter(filter: StacQuery['filter']): StacQuery['filter'] {
   }
 }
 
-/** Returns the pages of the Items of a collection of an API (OGC API - Features). */
+/** Returns the pages of the Items of a collection of an API (OGC API - Features). `items`: the link of the collection to them. */
 export function collectionItems(
   reader: StacReader,
-  { document, url }: { document: JsonObject; url: string },
+  items: StacLink,
   { bbox, datetime }: StacQuery,
 ): AsyncGenerator<ItemPage> {
-  const items = linksOf(document, url).find(({ rel }) => rel === 'items')!;
   const { collections: _, ...parameters } = searchBody({ bbox, datetime }, []);
   return pagesFrom(reader, { ...items, href: withParameters(items.href, parameters) });
 }

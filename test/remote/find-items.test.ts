@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { findItems, HttpClient } from '../../src/remote/index.js';
 import { testNode } from '../support/node.js';
 import { rangeServer } from '../support/range-server.js';
@@ -114,4 +115,157 @@ test('a job with `all` ingests all Items of a search', async (t) => {
   });
   assert.equal(results.failed.length, 1001);
   assert.deepEqual([...new Set(results.failed.map(({ code }) => code))], ['TW_STAC_BAD_DOCUMENT']);
+});
+
+const item = (id: string) => ({
+  type: 'Feature',
+  id,
+  collection: 'c',
+  properties: {},
+  links: [],
+  assets: {},
+});
+
+type Coding = [name: string, encoding: string | undefined, encode: (bytes: Buffer) => Buffer];
+
+/** Codings of documents by zlib's encoders, with the header that names them. */
+const CODINGS: Coding[] = [
+  ['gzip', 'gzip', gzipSync],
+  ['the old name of gzip', 'x-gzip', gzipSync],
+  ['capitals', 'GZip', gzipSync],
+  ['several members of gzip', 'gzip', (bytes) => Buffer.concat([gzipSync(bytes), gzipSync(' ')])],
+  ['deflate', 'deflate', deflateSync],
+  ['deflate without a header of zlib', 'deflate', deflateRawSync],
+  ['brotli', 'br', brotliCompressSync],
+  ['identity', 'identity', (bytes) => bytes],
+  ['two codings', 'gzip, br', (bytes) => brotliCompressSync(gzipSync(bytes))],
+  ['a file stored as gzip', undefined, gzipSync],
+  [
+    'a file stored as gzip, compressed again by the host',
+    'br',
+    (bytes) => brotliCompressSync(gzipSync(bytes)),
+  ],
+];
+
+/** Serves documents with a coding; `encode` gets the bytes of each. */
+async function codedServer(t: TestContext, encoding: string | undefined, encode: (bytes: Buffer) => Buffer) {
+  const server = await rangeServer(t, await tempFolder(t));
+  const documents = new Map<string, unknown>();
+  server.fault = (_, response, { path }) => {
+    const document = documents.get(path);
+    if (document === undefined) return false;
+    if (encoding !== undefined) response.setHeader('content-encoding', encoding);
+    response.end(encode(Buffer.from(JSON.stringify(document))));
+    return true;
+  };
+  const client = new HttpClient({ hosts: [server.host], anyPublic: false });
+  t.after(() => client.close());
+  return { server, documents, client };
+}
+
+for (const [name, encoding, encode] of CODINGS)
+  test(`documents are read with their coding: ${name}`, async (t) => {
+    const { server, documents, client } = await codedServer(t, encoding, encode);
+    const links = [{ rel: 'item', href: 'a.json.gz' }];
+    documents.set('/catalog.json.gz', { type: 'Catalog', id: 'root', links });
+    documents.set('/a.json.gz', item('a'));
+    const found = await findItems(client, `${server.url}/catalog.json.gz`, {});
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      ['a'],
+    );
+  });
+
+test('a document that cannot be decompressed, or becomes too large, is an error', async (t) => {
+  const bomb = gzipSync(Buffer.alloc(100e6, ' '));
+  const cases: [string, (bytes: Buffer) => Buffer, string][] = [
+    ['gzip', () => bomb, 'TW_REMOTE_TOO_LARGE'],
+    ['br', () => brotliCompressSync(Buffer.alloc(100e6, ' ')), 'TW_REMOTE_TOO_LARGE'],
+    ['gzip', (bytes) => gzipSync(bytes).subarray(0, -9), 'TW_REMOTE_BAD_ENCODING'],
+    ['br', () => Buffer.from('no brotli'), 'TW_REMOTE_BAD_ENCODING'],
+    ['compress', (bytes) => bytes, 'TW_REMOTE_BAD_ENCODING'],
+    ['gzip', (bytes) => [1, 2, 3, 4].reduce((inner) => gzipSync(inner), bytes), 'TW_REMOTE_BAD_ENCODING'],
+    [Array(1000).fill('identity').join(), (bytes) => bytes, 'TW_REMOTE_BAD_ENCODING'],
+  ];
+  for (const [encoding, encode, code] of cases) {
+    const { server, documents, client } = await codedServer(t, encoding, encode);
+    documents.set('/item.json', item('a'));
+    await assert.rejects(findItems(client, `${server.url}/item.json`, {}), { code });
+  }
+});
+
+test('a root without a search leads to its Items by links, or fails', async (t) => {
+  const server = await rangeServer(t, await tempFolder(t));
+  const client = new HttpClient({ hosts: [server.host], anyPublic: false });
+  t.after(() => client.close());
+  const { documents } = server;
+  const collection = (id: string, ...links: object[]) => ({ type: 'Collection', id, links });
+  const items = { rel: 'items', href: '/c/items' };
+  for (const [path, document] of Object.entries({
+    '/a': item('a'),
+    '/c/items': { type: 'FeatureCollection', features: [item('a'), item('b')], links: [] },
+    '/c/items?limit=100': {
+      ...{ type: 'FeatureCollection', features: [item('a')] },
+      links: [{ rel: 'next', href: '/c/items?page=2' }],
+    },
+    '/c/items?page=2': { type: 'FeatureCollection', features: [item('b')], links: [] },
+    '/c': collection('c', items),
+    '/d': collection('d', { rel: 'item', href: '/a' }),
+    '/none': collection('c'),
+    '/circle': { type: 'Catalog', links: [{ rel: 'child', href: '/circle2' }] },
+    '/circle2': { type: 'Catalog', links: [{ rel: 'child', href: '/circle' }] },
+    '/collections': {
+      collections: [collection('c', items)],
+      links: [{ rel: 'next', href: '/collections?page=2' }],
+    },
+    '/collections?page=2': { collections: [collection('d', { rel: 'item', href: '/a' })], links: [] },
+  }))
+    documents.set(path, document);
+  const cases: [
+    links: [rel: string, href: string][],
+    collections: string[] | undefined,
+    string[] | string,
+  ][] = [
+    [[['item', '/a']], undefined, ['a']],
+    [[['child', '/d']], undefined, ['a']],
+    [[['child', '/c']], undefined, ['a', 'b']],
+    [
+      [
+        ['child', '/c'],
+        ['data', '/collections'],
+      ],
+      undefined,
+      ['a', 'b'],
+    ],
+    [[['data', '/collections']], undefined, ['a', 'b']],
+    [[['data', '/collections']], ['c'], ['a', 'b']],
+    [[['data', '/collections']], ['e'], 'TW_STAC_NO_COLLECTION'],
+    [
+      [
+        ['child', '/c'],
+        ['child', '/d'],
+      ],
+      ['e'],
+      'TW_STAC_NO_COLLECTION',
+    ],
+    [[['item', '/c/items']], undefined, ['a', 'b']],
+    [[['child', '/none']], undefined, 'TW_STAC_NO_ITEMS'],
+    [[['child', '/circle']], undefined, 'TW_STAC_NO_ITEMS'],
+    [
+      [
+        ['self', '/root'],
+        ['conformance', '/conformance'],
+      ],
+      undefined,
+      'TW_STAC_NO_ITEMS',
+    ],
+    [[], undefined, 'TW_STAC_NO_ITEMS'],
+    [[['child', '/missing']], undefined, 'TW_REMOTE_REFUSED'],
+  ];
+  for (const [links, collections, expected] of cases) {
+    documents.set('/root', { type: 'Catalog', links: links.map(([rel, href]) => ({ rel, href })) });
+    const found = findItems(client, `${server.url}/root`, collections ? { collections } : {});
+    if (typeof expected === 'string') await assert.rejects(found, { code: expected }, JSON.stringify(links));
+    else assert.deepEqual((await found).map(({ id }) => id).sort(), expected, JSON.stringify(links));
+  }
 });
