@@ -28,6 +28,14 @@ export const missingBand = defineError(
   (path: string, band: string, hint: string) => `${path}: band ${band} is missing. ${hint}`,
 );
 
+export const missingMetadata = defineError(
+  'TW_INGEST_MISSING_METADATA',
+  400,
+  'The folder is that of a product whose metadata file is missing. Download the product again, or add the file.',
+  (path: string, file: string, facts: string) =>
+    `${path}: the product has no ${file}, which states ${facts} of its numbers. Download the product again, or add the file.`,
+);
+
 export const noDatetime = defineError(
   'TW_INGEST_NO_DATETIME',
   400,

@@ -13,7 +13,7 @@ import type { InputProbe } from './scene.js';
 interface FoundInputs {
   /** Files and product folders, each with one scene or more, or an archive of one. */
   inputs: string[];
-  /** Folders that hold no input. */
+  /** Folders without an input, and those too deep to be searched. */
   passedOver: string[];
   /** With a name pattern only: raster files whose names do not fit it. */
   skipped?: SkippedFile[];
@@ -25,31 +25,45 @@ export interface SkippedFile {
 }
 
 export interface InputFinder {
-  /** Inputs below a path. Throws TW_INGEST_NOT_RECOGNISED and TW_INGEST_NAME_MISMATCH. */
-  find(path: string): Promise<FoundInputs>;
+  /** Inputs below a path, see `findInputs`. Throws TW_INGEST_NOT_RECOGNISED and TW_INGEST_NAME_MISMATCH. */
+  find(path: string, levels?: number): Promise<FoundInputs>;
   /** The files of an input that is not an archive. A product folder is its own only file. */
   filesOf(input: string): Promise<string[]>;
 }
 
 /**
- * A file and a product folder are one input each. Any other folder is searched for raster files, archives and product folders, one
- * level deep. Throws TW_INGEST_NOT_RECOGNISED if it holds none.
+ * A file and a product folder are one input each. Any other folder is searched for raster files, archives and product folders, and so are
+ * `levels` levels of its subfolders. Throws TW_INGEST_NOT_RECOGNISED if none of them holds one.
  */
-export async function findInputs(path: string): Promise<FoundInputs> {
+export async function findInputs(path: string, levels = 1): Promise<FoundInputs> {
   const candidate = await probeInput(path);
-  const found: FoundInputs = { inputs: [], passedOver: [] };
-  if (!candidate.entries || (await identifyFormat(candidate))) return { ...found, inputs: [path] };
-  for (const entry of candidate.entries) {
-    const child = await probeInput(join(path, entry));
-    if (child.entries) ((await identifyFormat(child)) ? found.inputs : found.passedOver).push(child.path);
-    else if (child.fileType && !isSideFile(entry)) found.inputs.push(child.path);
-  }
+  if (!candidate.entries || (await identifyFormat(candidate))) return { inputs: [path], passedOver: [] };
+  const found = await findInFolder(candidate, levels);
   if (found.inputs.length === 0) throw noInputsIn(path);
   return found;
 }
 
+async function findInFolder({ path, entries }: InputProbe, levels: number): Promise<FoundInputs> {
+  const found: FoundInputs = { inputs: [], passedOver: [] };
+  for (const entry of entries ?? []) {
+    const child = await probeInput(join(path, entry));
+    if (!child.entries) {
+      if (child.fileType && !isSideFile(entry)) found.inputs.push(child.path);
+    } else if (await identifyFormat(child)) found.inputs.push(child.path);
+    else if (!isSystemFolder(entry)) {
+      const below = levels > 0 ? await findInFolder(child, levels - 1) : undefined;
+      if (!below || below.inputs.length === 0) found.passedOver.push(child.path);
+      for (const list of ['inputs', 'passedOver'] as const) found[list].push(...(below?.[list] ?? []));
+    }
+  }
+  return found;
+}
+
 const noInputsIn = (folder: string) =>
-  notRecognised(folder, 'the folder holds neither a raster file nor a product');
+  notRecognised(folder, 'neither it nor its direct subfolders hold a raster file or a product');
+
+/** Folders of macOS in archives, and hidden ones. */
+const isSystemFolder = (entry: string) => /^(\.|__MACOSX\/)/.test(entry);
 
 /** True if the file must be unpacked first, by its content. */
 export async function isArchive(path: string): Promise<boolean> {
@@ -77,10 +91,10 @@ class NamedInputs implements InputFinder {
     this.pattern = parseNamePattern(namePattern);
   }
 
-  async find(path: string): Promise<FoundInputs> {
+  async find(path: string, levels = 1): Promise<FoundInputs> {
     const candidate = await probeInput(path);
     if (candidate.entries) {
-      const found = await this.findInFolder(candidate, 1);
+      const found = await this.findInFolder(candidate, levels);
       const { inputs, skipped } = found;
       if (inputs.length > 0) return found;
       throw skipped.length > 0 ? nameMismatch(path, skipped[0].reason) : noInputsIn(path);
@@ -111,6 +125,7 @@ class NamedInputs implements InputFinder {
     for (const name of entries ?? []) {
       const child = await probeInput(join(path, name));
       if (child.entries) {
+        if (isSystemFolder(name)) continue;
         const below = levels > 0 ? await this.findInFolder(child, levels - 1) : undefined;
         if (!below || below.inputs.length + below.skipped.length === 0) found.passedOver.push(child.path);
         for (const list of ['inputs', 'passedOver'] as const) found[list].push(...(below?.[list] ?? []));

@@ -28,7 +28,7 @@ export interface IngestResults {
   scenes: SceneResult[];
   tiles: number;
   failed: { path: string; code: string; message: string }[];
-  /** Subfolders that are not products; they were not searched. */
+  /** Subfolders without an input, and those too deep to be searched. */
   passedOver: string[];
   /** With a name pattern or a region only: files whose names do not fit it, and scenes outside of it. */
   skipped?: SkippedFile[];

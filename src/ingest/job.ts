@@ -129,6 +129,9 @@ const MAX_REASONS_IN_ERROR = 3;
 /** Concurrent scenes: while one waits for the disk, another is cut. More would only divide the memory. */
 const MAX_CONCURRENT_SCENES = 4;
 
+/** Most archives hold one folder, which is searched as if it was named itself. */
+const ARCHIVE_LEVELS = 2;
+
 /** A scene, and its position in the order of all scenes. */
 interface FoundScene {
   index: number;
@@ -346,8 +349,8 @@ export class IngestJob {
   }
 
   /** Records what is not an input. */
-  private async find(path: string): Promise<string[]> {
-    const { inputs, passedOver, skipped = [] } = await this.finder.find(path);
+  private async find(path: string, levels?: number): Promise<string[]> {
+    const { inputs, passedOver, skipped = [] } = await this.finder.find(path, levels);
     this.passedOver.push(...passedOver.map((folder) => this.toUserNames(folder)));
     for (const { path, reason } of skipped) this.skip(path, reason);
     return inputs;
@@ -385,7 +388,7 @@ export class IngestJob {
       const files = await unpackArchive(input, scratch.folder, { reserve: storage.reserve, signal });
       await this.guard?.assertUnchanged([input]);
       const only = fileOfArchive(this.options.sentAs ?? input, files);
-      const inputs = await this.find(join(scratch.folder, only ?? ''));
+      const inputs = await this.find(join(scratch.folder, only ?? ''), ARCHIVE_LEVELS);
       const scenes: Scene[] = [];
       for (const one of inputs) {
         const name = inputs.length === 1 ? input : one;

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { encodeCog } from '../../src/raster/index.js';
-import { zip } from '../support/archives.js';
+import { tar, zip } from '../support/archives.js';
 import { finished, start } from '../support/command.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { bytesOf, writeRaster } from '../support/rasters.js';
@@ -131,4 +132,88 @@ test('circular links do not prevent a watch from ending', { timeout: 60_000 }, a
   child.kill('SIGTERM');
   const { signal, stderr } = await end;
   assert.equal(signal, 'SIGTERM', stderr);
+});
+
+/** Layouts of a delivery, and the number of scenes that a folder and an archive of it have; `t` stands for a raster. */
+const LAYOUTS: [layout: string, inFolder: number, inArchive: number][] = [
+  ['t.tif', 1, 1],
+  ['one/t.tif', 1, 1],
+  ['one/t.tif one/.DS_Store __MACOSX/one/._t.tif', 1, 1],
+  ['readme.txt one/t.tif', 1, 1],
+  ['t.tif one/u.tif', 2, 2],
+  ['one/t.tif two/u.tif', 2, 2],
+  ['one/two/t.tif', 0, 1],
+  ['one/two/three/t.tif', 0, 0],
+  ['one/readme.txt', 0, 0],
+  ['.hidden/t.tif', 0, 0],
+];
+
+test('a folder and an archive are searched with their subfolders, and what is not searched is named', async (t) => {
+  const folder = await tempFolder(t);
+  const raster = await readFile(await writeTestScene(join(folder, 'scene.tif')));
+  const node = await testNode(t, join(folder, 'data'));
+  const options = { collection: 'test', datetime: '2024-01-01', dryRun: true };
+  for (const [i, [layout, inFolder, inArchive]] of LAYOUTS.entries()) {
+    const entries = layout
+      .split(' ')
+      .map((name) => ({ name, content: /\/?[tu]\.tif$/.test(name) ? raster : Buffer.from('text') }));
+    const plain = join(folder, `plain-${i}`);
+    for (const { name, content } of entries) {
+      await mkdir(dirname(join(plain, name)), { recursive: true });
+      await writeFile(join(plain, name), content);
+    }
+    const packed = { zip: zip(entries), tar: tar(entries), tgz: gzipSync(tar(entries)) };
+    for (const [extension, bytes] of Object.entries(packed))
+      await writeFile(join(folder, `${i}.${extension}`), bytes);
+    const inputs: [string, number][] = [
+      [plain, inFolder],
+      ...Object.keys(packed).map((extension): [string, number] => [
+        join(folder, `${i}.${extension}`),
+        inArchive,
+      ]),
+    ];
+    for (const [href, expected] of inputs) {
+      const { scenes, failed } = await ingest(node, { href, ...options });
+      assert.equal(scenes.length, expected, `${layout} in ${href}`);
+      assert.deepEqual(
+        failed.map(({ path, code }) => [path, code]),
+        expected > 0 ? [] : [[href, 'TW_INGEST_NOT_RECOGNISED']],
+        layout,
+      );
+    }
+  }
+});
+
+test('a SAFE folder without the metadata of its product is named as such', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const raster = await readFile(await writeTestScene(join(folder, 'scene.tif')));
+  const product = 'S2A_MSIL2A_20240601T100031_N0510_R122_T33UVP_20240601T154510.SAFE';
+  const band = 'GRANULE/L2A_T33UVP_A046702_20240601T100031/IMG_DATA/R10m/T33UVP_20240601T100031_B04_10m.tif';
+  for (const [i, names] of [
+    [`${product}/${band}`],
+    [`renamed/${band}`, 'renamed/manifest.safe'],
+    [`renamed/${band}`, 'renamed/DATASTRIP/DS/MTD_DS.xml', 'renamed/INSPIRE.xml'],
+  ].entries()) {
+    const entries = names.map((name) => ({
+      name,
+      content: name.endsWith('.tif') ? raster : Buffer.from('<x/>'),
+    }));
+    await writeFile(join(folder, `${i}.zip`), zip(entries));
+    for (const { name, content } of entries) {
+      await mkdir(dirname(join(folder, String(i), name)), { recursive: true });
+      await writeFile(join(folder, String(i), name), content);
+    }
+    const whole = join(folder, String(i), names[0]!.split('/')[0]!);
+    for (const href of [whole, join(folder, String(i)), join(folder, `${i}.zip`)]) {
+      const { scenes, failed } = await ingest(node, { href });
+      assert.deepEqual(scenes, []);
+      assert.deepEqual(
+        failed.map(({ code }) => code),
+        ['TW_INGEST_MISSING_METADATA'],
+        href,
+      );
+      assert.match(failed[0]!.message, /no MTD_MSIL1C\.xml or MTD_MSIL2A\.xml/);
+    }
+  }
 });

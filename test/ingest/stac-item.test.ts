@@ -122,6 +122,46 @@ test('an invalid Item is an error, and a folder without rasters of its Item is s
   assert.deepEqual((await findInputs(linked)).inputs, [join(linked, 'B02.tif')], 'a link is no Item');
 });
 
+test('files that an Item names and that are missing are named', async (t) => {
+  const folder = await tempFolder(t);
+  const asset = (href: string, more = {}) => ({ href, type: 'image/tiff; application=geotiff', ...more });
+  const product = await writeProduct(folder, ITEM, 'item.json');
+  const [scene] = await describeScenes(product, {});
+  assert.deepEqual(scene.warnings, [
+    'the STAC Item names files that are not there, so they are left out: absent (B11.tif)',
+  ]);
+  await writeRaster(join(product, 'other.tif'), FINE);
+  const [more] = await describeScenes(product, {});
+  assert.match(more.warnings.join(), /does not name these files, so they are left out: other\.tif$/);
+
+  const json = JSON.stringify(ITEM);
+  const cases: [name: string, text: string, message: RegExp][] = [
+    [
+      'item.json',
+      JSON.stringify({ ...ITEM, assets: { data: asset('./nope.tif') } }),
+      /data \(nope\.tif\).*not beside it/,
+    ],
+    [
+      'S2.json',
+      JSON.stringify({ ...ITEM, assets: { a: asset('a.tif'), b: asset('b.jp2') } }),
+      /a \(a\.tif\), b \(b\.jp2\)/,
+    ],
+    ['item.json', json.replace('"stac_version":"1.0.0",', ''), /it has assets, but no stac_version/],
+    ['S2.json', json.replace('"stac_version":"1.0.0"', '"stac_version":null'), /no stac_version/],
+    ['item.json', json.slice(0, -5), /item\.json cannot be used as a STAC Item/],
+  ];
+  for (const [i, [name, text, message]] of cases.entries()) {
+    const product = join(folder, 'cases', String(i));
+    await mkdir(product, { recursive: true });
+    await writeRaster(join(product, 'B02.tif'), FINE);
+    await writeFile(join(product, name), text);
+    assert.deepEqual((await findInputs(product)).inputs, [product]);
+    // A folder above it leads to the same error.
+    assert.deepEqual((await findInputs(join(folder, 'cases'))).inputs.at(-1), `${product}/`);
+    await assert.rejects(describeScenes(product, {}), { code: 'TW_INGEST_BAD_SIDECAR', message }, text);
+  }
+});
+
 test('an Item is a side file of its raster, but not of itself', async (t) => {
   const folder = await tempFolder(t);
   const [raster, item] = [join(folder, 'B02.tif'), join(folder, 'item.json')];

@@ -272,7 +272,7 @@ function printWarnings({ scenes, passedOver, skipped = [], failed }: IngestResul
   for (const line of warningLines(scenes)) logToStderr(`warning: ${line}`);
   if (passedOver.length > 0)
     logToStderr(
-      `warning: ${plural(passedOver.length, 'subfolder')} not searched; name those that you want to ingest: ${passedOver.join(', ')}`,
+      `warning: ${plural(passedOver.length, 'subfolder')} without an input, or not searched; name deeper folders that you want to ingest: ${passedOver.join(', ')}`,
     );
   for (const file of skipped) logToStderr(skippedWarning(file));
   for (const { path, code, message } of failed)

@@ -24,6 +24,7 @@ import { rasterFile } from './raster-file.js';
 import { sentinel2 } from './sentinel2.js';
 import { sentinel2Loose } from './sentinel2-loose.js';
 import { stacItem } from './stac-item.js';
+import { readItemBesideFile } from './stac-sidecar.js';
 import { viirs } from './viirs.js';
 
 /**
@@ -155,7 +156,9 @@ async function findEnclosingProduct({ path, entries }: InputProbe) {
   const safe = /^.*\.SAFE(?=\/|$)/i.exec(own)?.[0];
   for (const folder of safe ? [safe, own] : [own]) {
     const format = await identifyFormat(await probeInput(folder));
-    if (format) return { format, path: folder };
+    // An Item that does not name the file describes others.
+    const isOther = format === stacItem && !(await readItemBesideFile(path));
+    if (format && !isOther) return { format, path: folder };
   }
   return null;
 }

@@ -7,7 +7,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize } from 'node:path';
 import { elementsOf, textOf, type XmlElement } from '../../raster/index.js';
-import { badMetadata, missingBand, notRecognised } from '../errors.js';
+import { badMetadata, missingBand, missingMetadata, notRecognised } from '../errors.js';
 import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../scene.js';
 import { datetimeOption, parseTime } from './acquisition-time.js';
 import { readXml, rootName } from './metadata.js';
@@ -148,12 +148,13 @@ export const sentinel2: ProductFormat = {
   name: 'Sentinel-2 SAFE',
 
   async identify(candidate) {
-    return (await findMetadata(candidate)) !== null;
+    return isSafeFolder(candidate) || (await findMetadata(candidate)) !== null;
   },
 
   async describe(candidate, options) {
     const metadata = await findMetadata(candidate);
-    if (metadata === null) throw notRecognised(candidate.path, 'it is not a Sentinel-2 product');
+    if (metadata === null)
+      throw missingMetadata(candidate.path, 'MTD_MSIL1C.xml or MTD_MSIL2A.xml', 'the scale and the offset');
     const product = await readSafeProduct(metadata);
     const granules = await findGranules(dirname(metadata));
     const scenes: Scene[] = [];
@@ -186,6 +187,15 @@ async function findMetadata({ path, entries }: InputProbe): Promise<string | nul
     if (levelOfRoot((await rootName(file)) ?? '')) return file;
   }
   return null;
+}
+
+/** True for the folder of a product, with or without its metadata. */
+function isSafeFolder({ path, entries }: InputProbe): boolean {
+  const names = (entries ?? []).map((entry) => entry.toLowerCase());
+  const isNamed = /^S2[A-Z]_.*\.SAFE$/i.test(basename(path));
+  return (
+    names.includes('granule/') && (isNamed || names.includes('manifest.safe') || names.includes('datastrip/'))
+  );
 }
 
 /** Folders of granules; the product's own folder if it has no such structure. */

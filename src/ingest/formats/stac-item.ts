@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { effectiveNodata, nodataAsType, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../bands.js';
-import { noDatetime, notRecognised } from '../errors.js';
+import { badSidecar, noDatetime, notRecognised } from '../errors.js';
 import { measurePixelSize } from '../georeferencing.js';
 import { type InputProbe, type ProductFormat, slugify } from '../scene.js';
 import { datetimeOption } from './acquisition-time.js';
@@ -28,7 +28,7 @@ export const stacItem: ProductFormat = {
   async describe(candidate, options) {
     const found = await findItem(candidate);
     if (!found) throw notRecognised(candidate.path, 'the folder holds no STAC Item with rasters beside it');
-    const { item, assets } = found;
+    const { item, assets, warnings } = found;
     // They apply to one file, and an Item has several.
     refuseBandFlags(options, 'the assets of the STAC Item name the bands');
     const span = datetimeOption(options) ?? item.span;
@@ -53,7 +53,7 @@ export const stacItem: ProductFormat = {
         const codes = qualityCodesOf(asset);
         return codes ? (buildQualityLookup(groups, nameOfQuality(asset), codes) ?? []) : [];
       }),
-      warnings: [],
+      warnings,
     };
     return [scene];
   },
@@ -71,21 +71,40 @@ function qualityBandOf(header: RasterHeader, asset: ItemAsset): UngroupedBand {
   return qualityBand(nameOfQuality(asset), header, 0, measurePixelSize(header), nodata);
 }
 
-/** The folder's Item, and its assets that are rasters in the same folder; null if there are none. */
+/** The folder's Item, and its assets that are rasters in the same folder; null if it names none. Throws TW_INGEST_BAD_SIDECAR. */
 async function findItem({
   path,
   entries,
-}: InputProbe): Promise<{ item: StacItemDescription; assets: ItemAsset[] } | null> {
+}: InputProbe): Promise<{ item: StacItemDescription; assets: ItemAsset[]; warnings: string[] } | null> {
   const item = await readItemInFolder(path, entries ?? []);
-  const assets = item?.assets.filter(
-    (asset) => asset.beside && entries?.includes(asset.file) && isRasterAsset(asset),
+  const beside = item?.assets.filter((asset) => asset.beside && isRasterAsset(asset)) ?? [];
+  if (!item || beside.length === 0) return null;
+  const assets = beside.filter(({ file }) => entries?.includes(file));
+  const missing = beside
+    .filter((asset) => !assets.includes(asset))
+    .map(({ key, file }) => `${key} (${file})`);
+  if (assets.length === 0)
+    throw badSidecar(item.path, `the files of its assets ${missing.join(', ')} are not beside it`);
+  const named = new Set(item.assets.map(({ file }) => file));
+  const others = (entries ?? []).filter(
+    (entry) => RASTER_NAME.test(entry) && !entry.startsWith('.') && !named.has(entry),
   );
-  return item && assets && assets.length > 0 ? { item, assets } : null;
+  const warnings = [
+    ...(missing.length > 0
+      ? [`the STAC Item names files that are not there, so they are left out: ${missing.join(', ')}`]
+      : []),
+    ...(others.length > 0
+      ? [`the STAC Item does not name these files, so they are left out: ${others.join(', ')}`]
+      : []),
+  ];
+  return { item, assets, warnings };
 }
+
+const RASTER_NAME = /\.(tiff?|jp2|img)$/i;
 
 const NOT_DATA = new Set(['thumbnail', 'overview', 'visual', 'metadata']);
 
 function isRasterAsset({ type, file, roles }: ItemAsset): boolean {
   if (roles.some((role) => NOT_DATA.has(role)) && !roles.includes('data')) return false;
-  return type ? /^image\/(tiff|jp2|vnd\.stac\.geotiff)/.test(type) : /\.(tiff?|jp2|img)$/i.test(file);
+  return type ? /^image\/(tiff|jp2|vnd\.stac\.geotiff)/.test(type) : RASTER_NAME.test(file);
 }

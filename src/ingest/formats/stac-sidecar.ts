@@ -128,7 +128,7 @@ export async function readItemInFolder(
     : documents.length === 1
       ? documents[0]
       : undefined;
-  return name === undefined ? null : readItem(join(folder, name), false);
+  return name === undefined ? null : readItem(join(folder, name), name === 'item.json');
 }
 
 /**
@@ -149,7 +149,11 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
     if (own) throw badSidecar.because(error, path, messageOf(error));
     return null;
   }
-  if (!isObject(json) || json.type !== 'Feature' || json.stac_version === undefined) return null;
+  if (!isObject(json) || json.type !== 'Feature') return null;
+  const isVersioned = typeof json.stac_version === 'string';
+  if (!isVersioned && !isObject(json.assets)) return null;
+  if (!isVersioned)
+    throw badSidecar(path, 'it has assets, but no stac_version (1.0.0 and 1.1.0 are supported)');
   const item = fieldsOf(path, json);
   const properties = fieldsOf(path, item.object('properties') ?? {}, 'properties.');
   const id = item.string('id');
