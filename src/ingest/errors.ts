@@ -40,18 +40,20 @@ export const noDatetime = defineError(
   'TW_INGEST_NO_DATETIME',
   400,
   'Neither the file nor the flags contain the acquisition time, or only its name does, with several dates.',
-  (path: string, dates: string[] = []) => {
+  (path: string, dates: string[] = [], others: string[] = []) => {
     const which = dates.length > 0 ? `, and its name holds ${dates.join(' and ')}` : '';
-    return `${path}: the file does not say when it was taken${which}. Add --datetime 2024-06-01T10:30:00Z.`;
+    return `${path}: the file does not say when it was taken${which}. Add --datetime 2024-06-01T10:30:00Z.${lackingText(others)}`;
   },
 );
+
+const lackingText = (facts: string[]) => (facts.length > 0 ? ` It also lacks ${facts.join(', and ')}.` : '');
 
 export const collectionNotNamed = defineError(
   'TW_INGEST_NO_COLLECTION',
   400,
   'A raster that is not a known product needs the name of its collection.',
-  (path: string) =>
-    `${path}: not a known product, so its collection must be named. Add --collection my-collection.`,
+  (path: string, others: string[] = []) =>
+    `${path}: not a known product, so its collection must be named. Add --collection my-collection.${lackingText(others)}`,
 );
 
 export const partOfProduct = defineError(
@@ -153,12 +155,24 @@ export const ingestFailed = defineError(
   (path: string, detail: string) => `${path}: ${detail}`,
 );
 
+const MAX_REASONS_IN_ERROR = 3;
+/** Inputs with the same reason. */
+const MAX_OTHERS_IN_ERROR = 2;
+
 export const allInputsFailed = defineError(
   'TW_INGEST_ALL_FAILED',
   422,
   'All inputs failed. The results of the job list the reasons; a failure with the code `TW_DHT_OUTCOME_UNKNOWN` may have been ingested.',
-  (failed: number, reasons: string[]) => {
-    const more = failed > reasons.length ? `; and ${failed - reasons.length} more` : '';
+  (groups: { path: string; message: string }[][]) => {
+    const failed = groups.reduce((sum, group) => sum + group.length, 0);
+    const reasons = groups.slice(0, MAX_REASONS_IN_ERROR).map(([first, ...others]) => {
+      const more =
+        others.length > MAX_OTHERS_IN_ERROR ? ` and ${others.length - MAX_OTHERS_IN_ERROR} more` : '';
+      const paths = others.slice(0, MAX_OTHERS_IN_ERROR).map(({ path }) => path);
+      return `${first?.message}${others.length > 0 ? ` (also ${paths.join(', ')}${more})` : ''}`;
+    });
+    const rest = groups.slice(MAX_REASONS_IN_ERROR).flat().length;
+    const more = rest > 0 ? `; and ${rest} more` : '';
     return `${failed === 1 ? 'the only input' : `all ${failed} inputs`} failed: ${reasons.join('; ')}${more}`;
   },
 );

@@ -1,12 +1,15 @@
 /** Inputs, results and context of the ingest process. */
+import { basename, dirname } from 'node:path';
 import type { IngestMetrics } from '../metrics/index.js';
 import { NO_HOSTS, type RemoteAccess } from '../remote/index.js';
 import type { Storage } from '../storage/index.js';
-import { plural } from '../utils/text.js';
+import { isRemoteAddress, plural } from '../utils/text.js';
 import type { IngestPool } from './cut/pool.js';
+import { collectionNotNamed, noDatetime } from './errors.js';
+import { proposeNamePattern } from './formats/name-pattern.js';
 import type { SkippedFile } from './inputs.js';
 import type { StacSource } from './remote-scenes.js';
-import type { IngestOptions, Scene } from './scene.js';
+import { type IngestOptions, type Scene, stemOf } from './scene.js';
 import type { ScenePartCluster } from './scene-parts.js';
 import type { SceneResult } from './scene-tiles.js';
 
@@ -28,6 +31,8 @@ export interface IngestResults {
   scenes: SceneResult[];
   tiles: number;
   failed: { path: string; code: string; message: string }[];
+  /** Options with which the same inputs can be ingested, if all of them failed because they lack these. */
+  suggested?: Pick<IngestOptions, 'collection' | 'namePattern'> | undefined;
   /** Subfolders without an input, and those too deep to be searched. */
   passedOver: string[];
   /** With a name pattern or a region only: files whose names do not fit it, and scenes outside of it. */
@@ -61,6 +66,45 @@ export function describeOptions({
   ...options
 }: IngestInputs): IngestOptions {
   return options;
+}
+
+/** Words of a file name that can be a part of the id of a collection. */
+const wordsOf = (name: string) =>
+  stemOf(name)
+    .toLowerCase()
+    .match(/[a-z0-9]+/g) ?? [];
+
+/** The words that all names have, up to the first date. */
+function suggestedCollection(paths: readonly string[]): string {
+  const [first = [], ...others] = paths.map((path) => wordsOf(basename(path)));
+  const end = first.findIndex(
+    (word, i) => /^\d{4,}$/.test(word) || others.some((words) => words[i] !== word),
+  );
+  const common = end === -1 ? first : first.slice(0, end);
+  const words = common.length > 0 ? common : wordsOf(basename(dirname(paths[0] ?? '')));
+  return words.join('-').slice(0, 60).replace(/-$/, '') || 'my-collection';
+}
+
+/** Undefined unless all failures are of rasters that lack facts which options or their names state. */
+export function suggestedOptions(
+  failed: IngestResults['failed'],
+  { collection, namePattern, bands, maskBand }: IngestInputs,
+): IngestResults['suggested'] {
+  const lacking = failed.filter(({ code }) => code === collectionNotNamed.code || code === noDatetime.code);
+  const paths = failed.map(({ path }) => path);
+  const isPacked = paths.some((path) => /\.(zip|tar|t?gz)$/i.test(path) || isRemoteAddress(path));
+  if (failed.length === 0 || lacking.length < failed.length || namePattern !== undefined || isPacked)
+    return undefined;
+  const pattern = proposeNamePattern(
+    paths.map((path) => basename(path)),
+    (bands ?? maskBand) !== undefined,
+  );
+  const lacksTime = lacking.some(({ message }) => message.includes('--datetime'));
+  if (pattern === undefined && lacksTime) return undefined;
+  return {
+    ...(collection === undefined && { collection: suggestedCollection(paths) }),
+    ...(pattern !== undefined && { namePattern: pattern }),
+  };
 }
 
 /** Describes the scenes of an input, which consists of `files`. Throws TW_INGEST_... and TW_RASTER_... */

@@ -10,7 +10,7 @@ import type { IngestMetrics } from '../metrics/index.js';
 import { checkBbox } from '../query/index.js';
 import type { RemoteAccess } from '../remote/index.js';
 import type { CollectionRecord } from '../storage/index.js';
-import { isRemoteAddress } from '../utils/text.js';
+import { groupFailures, isRemoteAddress } from '../utils/text.js';
 import type { SharedMemory } from './cut/memory.js';
 import { allInputsFailed, ingestFailed, outsideRegion } from './errors.js';
 import { checkNamePattern } from './formats/name-pattern.js';
@@ -23,6 +23,7 @@ import {
   type IngestResults,
   jobSummary,
   NO_ACCESS,
+  suggestedOptions,
 } from './job-inputs.js';
 import type { RemoteSource } from './owners.js';
 import { PathGuard } from './path-guard.js';
@@ -122,9 +123,6 @@ async function retryWhileEtcdIsDown<T>(
 
 /** Prefix of the log lines about a scene that is about to be cut. */
 export const PLAN_PREFIX = 'plan: ';
-
-/** Number of failures that the error of a job lists if all scenes failed. */
-const MAX_REASONS_IN_ERROR = 3;
 
 /** Concurrent scenes: while one waits for the disk, another is cut. More would only divide the memory. */
 const MAX_CONCURRENT_SCENES = 4;
@@ -230,8 +228,7 @@ export class IngestJob {
     const results = this.partialResults();
     this.job.message(jobSummary(results, this.options.dryRun));
     if (results.scenes.length > 0 || this.failed.length === 0) return results;
-    const reasons = this.failed.slice(0, MAX_REASONS_IN_ERROR).map(({ message }) => message);
-    throw new FailedWithResults(allInputsFailed(this.failed.length, reasons), results);
+    throw new FailedWithResults(allInputsFailed(groupFailures(this.failed)), results);
   }
 
   private partialResults(): IngestResults {
@@ -242,6 +239,7 @@ export class IngestJob {
       scenes: results,
       tiles: results.reduce((sum, { tiles }) => sum + tiles, 0),
       failed: this.failed,
+      ...(results.length === 0 && { suggested: suggestedOptions(this.failed, this.options) }),
       passedOver: this.passedOver,
       ...((namePattern ?? bbox) !== undefined && { skipped: this.skipped }),
     };

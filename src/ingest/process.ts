@@ -115,8 +115,13 @@ const OUTPUT_SCHEMAS = {
   scenes: { title: 'Ingested scenes', schema: { type: 'array', items: { type: 'object' } } },
   tiles: { title: 'Number of their tiles', schema: { type: 'integer' } },
   failed: { title: 'Failed inputs, with reasons', schema: { type: 'array', items: { type: 'object' } } },
+  suggested: {
+    title:
+      'Options with which the same inputs can be ingested, if all of them failed because they lack these',
+    schema: { type: 'object' },
+  },
   passedOver: {
-    title: 'Folders that were not searched',
+    title: 'Folders without an input, and those that were not searched',
     schema: { type: 'array', items: { type: 'string' } },
   },
   skipped: {

@@ -11,3 +11,15 @@ export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b
 
 /** True for the address of a file on a host: `http://`, `https://` or `s3://`. */
 export const isRemoteAddress = (text: string): boolean => /^(https?|s3):\/\//i.test(text);
+
+/** Groups failures that differ only in the path that their messages name. */
+export function groupFailures<T extends { path: string; code: string; message: string }>(
+  failures: readonly T[],
+): T[][] {
+  const groups = new Map<string, T[]>();
+  for (const failure of failures) {
+    const key = `${failure.code} ${failure.message.replaceAll(failure.path, '')}`;
+    groups.set(key, [...(groups.get(key) ?? []), failure]);
+  }
+  return [...groups.values()];
+}

@@ -387,7 +387,7 @@ test('an ingest without a result is a failed job with a reason for each input', 
   const job = await ended(jobID);
   assert.equal(job.status, 'failed');
   assert.equal(job.error.code, 'TW_INGEST_ALL_FAILED');
-  assert.match(job.error.message, /all 5 inputs failed: .*broken1.*broken2.*broken3.*; and 2 more/);
+  assert.match(job.error.message, /all 5 inputs failed: .*broken1.*\(also .*broken2.*broken3.* and 2 more\)/);
   assert.deepEqual(
     job.results.failed.map(({ path, code }) => [path, code]),
     broken.map((path) => [path, 'TW_RASTER_NOT_TIFF']),

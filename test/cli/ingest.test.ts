@@ -1,11 +1,12 @@
 /** `tilewright ingest` with --dry-run and --watch. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
-import { finished, start, tilewright } from '../support/command.js';
+import { finished, MAIN, start, tilewright } from '../support/command.js';
 import { FaultProxy } from '../support/fault-proxy.js';
 import { tilesOf } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';
@@ -149,4 +150,42 @@ test('--watch ingests new files, ingests corrected files again, and stops cleanl
   assert.deepEqual([signal, stderr.includes('stopped')], ['SIGINT', false], stderr);
   const file = await tilewright('ingest', corrected, '--watch', ...FLAGS, '--data', join(folder, 'data'));
   assert.match(file.stderr, /TW_CLI_NOT_FOLDER/);
+});
+
+test('many files that lack the same are one message, and the proposed command works', async (t) => {
+  const folder = await tempFolder(t);
+  const inbox = join(folder, 'my files');
+  await mkdir(inbox);
+  for (const [i, day] of ['2013-09-14', '2013-10-16', '2013-11-17', '2013-12-19', '2014-01-17'].entries())
+    await writeRaster(join(inbox, `TERRA_MODIS_012010_NDVI_${day}.tif`), { x: 500_000 + i });
+  const args = ['ingest', inbox, '--data', join(folder, 'data'), '--precision', '6'];
+  const refused = await tilewright(...args);
+  assert.equal(refused.code, 1);
+  const errors = refused.stderr.split('\n').filter((line) => line.startsWith('error:'));
+  assert.equal(errors.length, 1, refused.stderr);
+  assert.match(
+    errors[0]!,
+    /^error: 5 inputs: not a known product.*--collection.*also lacks a scale \(--scale/,
+  );
+  assert.match(errors[0]!, /2013-09-14\.tif, .*2013-10-16\.tif, .*2013-11-17\.tif and 2 more$/);
+
+  const command = /^try: tilewright (.*)$/m.exec(refused.stderr)?.[1];
+  assert.match(command!, /--name-pattern '\{platform\}_MODIS_012010_\{band\}_\{time:%Y-%m-%d\}\.tif'$/);
+  const run = spawnSync('sh', ['-c', `"$NODE" "$MAIN" ${command}`], {
+    env: { ...process.env, NODE: process.execPath, MAIN },
+    encoding: 'utf8',
+  });
+  assert.equal(run.status, 0, run.stderr);
+  assert.match(run.stdout, /of 5 scenes in /);
+});
+
+test('a file without a time, a collection, names of bands and a scale lacks all of them in one message', async (t) => {
+  const folder = await tempFolder(t);
+  const pixels = Uint16Array.from({ length: 64 * 64 }, (_, i) => i);
+  const path = await writeRaster(join(folder, 'plain.tif'), { bands: [pixels, pixels] });
+  const { stderr, code } = await tilewright('ingest', path, '--data', join(folder, 'data'));
+  assert.equal(code, 1);
+  for (const flag of ['--collection', '--datetime', '--bands', '--scale'])
+    assert.ok(stderr.includes(flag), flag);
+  assert.doesNotMatch(stderr, /^try:/m, 'nothing states the time');
 });

@@ -8,7 +8,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { watchForCompleteInputs } from '../../src/cli/commands/ingest-files.js';
 import { Client, httpTransport, type JobError } from '../../src/client/index.js';
-import { parseNamePattern, readName } from '../../src/ingest/formats/name-pattern.js';
+import {
+  parseNamePattern,
+  proposeNamePattern,
+  readName,
+  sceneKey,
+} from '../../src/ingest/formats/name-pattern.js';
 import type { IngestResults } from '../../src/ingest/index.js';
 import { openNode } from '../../src/node.js';
 import type { TileRecord } from '../../src/storage/index.js';
@@ -32,6 +37,114 @@ function factsOf(pattern: string, name: string): object | string {
   const { file: _, ...facts } = reading.facts;
   return { ...facts, scene: reading.sceneName };
 }
+
+const two = (number: number) => String(number).padStart(2, '0');
+
+/** Texts of a time by the calendar of JavaScript, and the time that --datetime would be. */
+const TIME_TEXTS: Record<string, (date: Date) => [text: string, time: string]> = Object.fromEntries([
+  ['day', (d) => [d.toISOString().slice(0, 10), d.toISOString().slice(0, 10)]],
+  ['compact day', (d) => [d.toISOString().slice(0, 10).replaceAll('-', ''), d.toISOString().slice(0, 10)]],
+  ['day with _', (d) => [d.toISOString().slice(0, 10).replaceAll('-', '_'), d.toISOString().slice(0, 10)]],
+  ['day with dots', (d) => [d.toISOString().slice(0, 10).replaceAll('-', '.'), d.toISOString().slice(0, 10)]],
+  [
+    'day of the year',
+    (d) => {
+      const day =
+        1 +
+        (Date.UTC(d.getUTCFullYear(), d.getUTCMonth(), d.getUTCDate()) - Date.UTC(d.getUTCFullYear(), 0)) /
+          86_400_000;
+      return [`${d.getUTCFullYear()}${String(day).padStart(3, '0')}`, d.toISOString().slice(0, 10)];
+    },
+  ],
+  [
+    'second',
+    (d) => [
+      `${d.getUTCFullYear()}${two(d.getUTCMonth() + 1)}${two(d.getUTCDate())}T${two(d.getUTCHours())}${two(d.getUTCMinutes())}${two(d.getUTCSeconds())}`,
+      `${d.toISOString().slice(0, 19)}Z`,
+    ],
+  ],
+  ['month', (d) => [d.toISOString().slice(0, 7), d.toISOString().slice(0, 7)]],
+  ['year', (d) => [String(d.getUTCFullYear()), String(d.getUTCFullYear())]],
+] as [string, (date: Date) => [string, string]][]);
+
+test('the proposed pattern reads the time, and separates the scenes and bands of any series of names', () => {
+  const word = fc.constantFrom('MODIS', 'v2', 'x', '012010', 'SR', 'final', 'Level 3');
+  const series = fc.record({
+    form: fc.constantFrom(...Object.keys(TIME_TEXTS)),
+    dates: fc.uniqueArray(fc.integer({ min: 1980, max: 2020 }), { minLength: 1, maxLength: 4 }),
+    within: fc.nat(364 * 86_400),
+    before: fc.array(word, { maxLength: 3 }),
+    after: fc.array(word, { maxLength: 2 }),
+    separator: fc.constantFrom('_', '.', '-', '__'),
+    prefix: fc.constantFrom('', 'A', 'd'),
+    bands: fc.constantFrom([], ['NDVI'], ['B4', 'B8A'], ['red', 'nir', 'swir16']),
+    tiles: fc.constantFrom([], ['h12v10', 'h13v10'], ['T33UVP', '32ULE']),
+    extension: fc.constantFrom('.tif', '.jp2', '.TIF', '.img'),
+  });
+  let proposed = 0;
+  fc.assert(
+    fc.property(
+      series,
+      ({ form, dates, within, before, after, separator, prefix, bands, tiles, extension }) => {
+        const expected = new Map<string, object>();
+        for (const year of dates)
+          for (const tile of tiles.length > 0 ? tiles : [undefined])
+            for (const band of bands.length > 0 ? bands : [undefined]) {
+              const [text, time] = TIME_TEXTS[form]!(new Date(Date.UTC(year, 0, 1) + 1000 * within));
+              const words = [...before, tile, band, `${prefix}${text}`, ...after];
+              const name = words.filter((part) => part !== undefined).join(separator) + extension;
+              expected.set(name, { time, tile, band });
+            }
+        // Texts of days with separators of their own cannot be told from words that contain numbers.
+        const names = [...expected.keys()];
+        const pattern = proposeNamePattern(names);
+        if (pattern === undefined) return;
+        proposed++;
+        const scenes = new Set<string>();
+        for (const name of names) {
+          const reading = read(pattern, name);
+          assert.equal(reading.reason, undefined, `${pattern} ${name}`);
+          if (reading.reason !== undefined) return;
+          const { time, tile, band } = expected.get(name) as { time: string; tile?: string; band?: string };
+          assert.equal(reading.facts.time, time, `${pattern} ${name}`);
+          assert.equal(reading.facts.band, band, `${pattern} ${name}`);
+          if (tiles.length > 0 && tile !== undefined) assert.equal(reading.facts.tile, tile);
+          scenes.add(sceneKey(reading.facts));
+        }
+        assert.equal(scenes.size, dates.length * Math.max(1, tiles.length), pattern);
+      },
+    ),
+    { seed: 42, numRuns: 500 },
+  );
+  assert.ok(proposed > 450, `${proposed} of 500`);
+});
+
+test('no pattern is proposed for names that state no time, or several', () => {
+  const both = ['a_20180718_20180730.tif', 'a_20180802_20180815.tif'];
+  for (const names of [
+    [],
+    ['field.tif'],
+    both,
+    ['a_2018-07-18.tif', 'b_c_2018-07-19.tif'],
+    ['a_2018-07-18.tif', 'a_20180719.tif'],
+    ['a_2018-07-18.tif', 'a_2018-07-19.jp2'],
+    ['a_2018-07-18.tif', 'a_2018-07-18.tif'],
+    ['a_2018-13-18.tif', 'a_2018-14-19.tif'],
+    ['x1_y1_2018-07-18.tif', 'x2_y2_2018-07-18.tif'],
+    ['{a}_2018-07-18.tif'],
+    ['12345678.tif'],
+    ['a_99991231.tif'],
+  ])
+    assert.equal(proposeNamePattern(names), undefined, names.join());
+  assert.equal(
+    proposeNamePattern(['TERRA_MODIS_012010_NDVI_2013-09-14.jp2']),
+    '{platform}_MODIS_012010_{band}_{time:%Y-%m-%d}.jp2',
+  );
+  assert.equal(
+    proposeNamePattern(['TERRA_MODIS_012010_NDVI_2013-09-14.jp2'], true),
+    '{platform}_MODIS_012010_NDVI_{time:%Y-%m-%d}.jp2',
+  );
+});
 
 /** Names of the bands by group, without the mask. */
 const bandNames = ({ groups }: TileRecord) =>

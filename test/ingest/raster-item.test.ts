@@ -121,7 +121,10 @@ test('an invalid Item is named in the error, and links to Items are not followed
   const other = await writeRaster(join(away, 'a.tif'), twoBands);
   await writeFile(sidecar, item('a.tif'));
   await symlink(sidecar, join(away, 'a.json'));
-  await assert.rejects(describeScenes(other, {}), { code: 'TW_INGEST_NO_DATETIME' });
+  await assert.rejects(describeScenes(other, {}), {
+    code: 'TW_INGEST_NO_COLLECTION',
+    message: /--collection .* It also lacks a time \(--datetime/,
+  });
 });
 
 test('bands with different nodata values form separate groups', async (t) => {

@@ -8,7 +8,7 @@ import { formatDuration } from '../../html/index.js';
 import type { IngestInputs, IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
 import type { CheckResults } from '../../training/index.js';
-import { isRemoteAddress, plural } from '../../utils/text.js';
+import { groupFailures, isRemoteAddress, plural } from '../../utils/text.js';
 import { type Connection, hasDataFolder, outcomeOf, withConnection } from '../connection.js';
 import { notFolder } from '../errors.js';
 import {
@@ -268,15 +268,42 @@ async function ingest(
 
 const skippedWarning = ({ path, reason }: SkippedFile) => `warning: ${path} is skipped: ${reason}`;
 
-function printWarnings({ scenes, passedOver, skipped = [], failed }: IngestResults): void {
+function printWarnings({ scenes, passedOver, skipped = [], failed, suggested }: IngestResults): void {
   for (const line of warningLines(scenes)) logToStderr(`warning: ${line}`);
   if (passedOver.length > 0)
     logToStderr(
       `warning: ${plural(passedOver.length, 'subfolder')} without an input, or not searched; name deeper folders that you want to ingest: ${passedOver.join(', ')}`,
     );
   for (const file of skipped) logToStderr(skippedWarning(file));
-  for (const { path, code, message } of failed)
-    logToStderr(`error: ${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
+  for (const group of groupFailures(failed)) logToStderr(failureLine(group));
+  if (suggested) logToStderr(`try: ${commandWith(suggested)}`);
+}
+
+/** Names of files in the line of a group. */
+const MAX_LISTED_FILES = 3;
+
+/** One line for failures with the same reason. */
+function failureLine(failures: IngestResults['failed']): string {
+  const [{ path, code, message }] = failures as [IngestResults['failed'][number]];
+  if (failures.length === 1) return `error: ${message.includes(path) ? '' : `${path}: `}${message} [${code}]`;
+  const names = failures.slice(0, MAX_LISTED_FILES).map((failure) => failure.path);
+  const more = failures.length - names.length;
+  const reason = message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message;
+  const files = `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return `error: ${plural(failures.length, 'input')}: ${reason} [${code}]: ${files}`;
+}
+
+/** This command with more options, for a shell. */
+function commandWith({ collection, namePattern }: NonNullable<IngestResults['suggested']>): string {
+  const quoted = (text: string) =>
+    /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return [
+    ...['tilewright', ...process.argv.slice(2)],
+    ...(collection === undefined ? [] : ['--collection', collection]),
+    ...(namePattern === undefined ? [] : ['--name-pattern', namePattern]),
+  ]
+    .map(quoted)
+    .join(' ');
 }
 
 /**

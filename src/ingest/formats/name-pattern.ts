@@ -62,6 +62,119 @@ export function checkNamePattern({
     refuseBandFlags(bandFlags, '{band} of --name-pattern names the bands');
 }
 
+/** Forms of times in names: those with a time of day first, then days before months. The year is plausible in all of them. */
+const TIME_FORMS = [
+  ...['%Y-%m-%dT%H:%M:%S', '%Y-%m-%dT%H-%M-%S', '%Y-%m-%dT%H%M%S', '%Y%m%dT%H%M%S', '%Y%m%d_%H%M%S'],
+  ...['%Y-%m-%d', '%Y_%m_%d', '%Y.%m.%d', '%Y%m%d', '%Y%j', '%Y-%j', '%Y-%m', '%Y_%m', '%Y%m', '%Y'],
+];
+const MIN_YEAR = 1970;
+
+/** Words of file names that are a band: common names, numbers of bands, and indices. */
+const BAND_WORD =
+  /^(b\d{1,2}a?|band\d{1,2}|ndvi|evi2?|savi|ndwi|mndwi|ndmi|nbr2?|ndsi|lai|fpar|lst|coastal|blue|green|red|rededge\d{0,3}|nir\d{0,2}|swir\d{0,2}|pan|cirrus)$/i;
+const PLATFORM_WORD = /^(terra|aqua|landsat\d|sentinel[123][a-d]|suominpp|noaa\d\d)$/i;
+
+/** A name around its time: words and the separators between them, in turn. */
+interface NameWords {
+  /** The text of the time. */
+  time: string;
+  words: string[];
+  /** Index of the word that contains the time. */
+  timeAt: number;
+  /** The text of this word before and after the time. */
+  around: [before: string, after: string];
+}
+
+/**
+ * Proposes a pattern for files of one series: it fits all their names, which hold one date each, and no two files are the same band of the
+ * same scene. Undefined if the names have no such pattern. `hasBands`: the bands are named otherwise.
+ */
+export function proposeNamePattern(names: readonly string[], hasBands = false): string | undefined {
+  const extension = /\.[a-z0-9]{1,5}$/i.exec(names[0] ?? '')?.[0] ?? '';
+  if (names.length === 0 || !names.every((name) => name.endsWith(extension))) return undefined;
+  const stems = names.map((name) => name.slice(0, name.length - extension.length));
+  for (const form of TIME_FORMS) {
+    const split = stems.map((stem) => splitAtTime(stem, form));
+    const found = split.filter((words) => words !== undefined);
+    if (found.length < stems.length) {
+      // Names in which this form is not the only one have several times, or different forms.
+      if (found.length > 0) return undefined;
+      continue;
+    }
+    // Six digits behind a day are a time of day only if they change.
+    if (form.includes('_%H') && new Set(found.map(({ time }) => time.slice(9))).size === 1) continue;
+    const pattern = patternOfWords(found, form, hasBands);
+    return pattern !== undefined && fitsAll(pattern + extension, names) ? pattern + extension : undefined;
+  }
+  return undefined;
+}
+
+/** Undefined unless a name holds exactly one time of this form. */
+function splitAtTime(stem: string, form: string): NameWords | undefined {
+  const digits = form
+    .replace(/[.]/g, '\\.')
+    .replace(/%(.)/g, (_, unit: TimeUnit) => `\\d{${DIRECTIVES[unit]}}`);
+  const matches = [...stem.matchAll(new RegExp(`(?<!\\d)${digits}(?!\\d)`, 'g'))].filter(([text]) => {
+    const reading = readName(parseNamePattern(`{time:${form}}.x`), `${text}.x`);
+    return reading.reason === undefined && Number(text.slice(0, 4)) >= MIN_YEAR && isPast(text.slice(0, 4));
+  });
+  const [match] = matches;
+  if (!match || matches.length > 1) return undefined;
+  const end = match.index + match[0].length;
+  const before = stem.slice(0, match.index).split(/([-_. ]+)/);
+  const after = stem.slice(end).split(/([-_. ]+)/);
+  const around: NameWords['around'] = [before.pop()!, after.shift()!];
+  return { time: match[0], words: [...before, '', ...after], timeAt: before.length, around };
+}
+
+const isPast = (year: string) => Number(year) <= new Date().getUTCFullYear() + 1;
+
+/** Words that are equal in all names are text; of those that differ, one may be the band and one the tile. */
+function patternOfWords(all: NameWords[], form: string, hasBands: boolean): string | undefined {
+  const [first] = all;
+  if (!first) return undefined;
+  const shape = ({ words, timeAt, around }: NameWords) => JSON.stringify([words.length, timeAt, around]);
+  if (all.some((name) => shape(name) !== shape(first))) return undefined;
+  const fields = new Set<string>();
+  const parts = first.words.map((word, i) => {
+    if (i === first.timeAt) return `${first.around[0]}{time:${form}}${first.around[1]}`;
+    const isSeparator = i % 2 === 1;
+    const isAll = (test: (text: string) => boolean) => all.every(({ words }) => test(words[i]!));
+    const isSame = isAll((text) => text === word);
+    if (isSeparator) return isSame ? word : undefined;
+    const field =
+      !hasBands && isAll((text) => BAND_WORD.test(text))
+        ? 'band'
+        : isAll((text) => PLATFORM_WORD.test(text))
+          ? 'platform'
+          : isSame
+            ? undefined
+            : 'tile';
+    if (field === undefined || (isSame && fields.has(field))) return word;
+    if (fields.has(field)) return undefined;
+    fields.add(field);
+    return `{${field}}`;
+  });
+  return parts.includes(undefined) ? undefined : parts.join('');
+}
+
+function fitsAll(text: string, names: readonly string[]): boolean {
+  let pattern: NamePattern;
+  try {
+    pattern = parseNamePattern(text);
+  } catch (error) {
+    if (badNamePattern.is(error)) return false;
+    throw error;
+  }
+  const readings = names.map((name) => readName(pattern, name));
+  const files = readings.flatMap((reading) =>
+    reading.reason === undefined && reading.facts.time !== undefined && reading.sceneName !== ''
+      ? [`${sceneKey(reading.facts)} ${reading.facts.band}`]
+      : [],
+  );
+  return new Set(files).size === names.length;
+}
+
 type Fail = (reason: string) => Error;
 
 function parseText(text: string, fail: Fail): PatternPart[] {

@@ -7,7 +7,7 @@ import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { TilewrightError } from '../../errors.js';
 import { isHyperspectral, type MultiDatasetFile, openRaster, type RasterHeader } from '../../raster/index.js';
-import { groupBands } from '../bands.js';
+import { groupBands, type UngroupedBand } from '../bands.js';
 import { badSidecar, collectionNotNamed, noDatetime, notRecognised, subdatasetNotKnown } from '../errors.js';
 import {
   type DescribeOptions,
@@ -69,6 +69,10 @@ export const rasterFile: ProductFormat = {
     const warnings = [...(header.warnings ?? [])];
     const span = timeOf(header, options, item, warnings);
     const bands = describeBands(header, options, asset, asset?.key);
+    const lacks = optionalFacts(bands, options);
+    if ((options.collection ?? item?.collection) === undefined)
+      throw collectionNotNamed(path, 'dates' in span ? [timeFact(span.dates), ...lacks] : lacks);
+    if ('dates' in span) throw noDatetime(path, span.dates, lacks);
     const groups = groupBands(bands);
     if (await replacesPosition(candidate, options, header)) warnings.push(POSITION_REPLACED);
     if (bands.some((band) => band.header.alpha !== undefined)) warnings.push(isAlphaData(header));
@@ -88,6 +92,27 @@ export const rasterFile: ProductFormat = {
     return [scene];
   },
 };
+
+const timeFact = (dates: string[]) =>
+  `a time (--datetime 2024-06-01T10:30:00Z${dates.length > 0 ? `; the name holds ${dates.join(' and ')}` : ''})`;
+
+/** What a file lacks besides, and what is assumed without it. */
+function optionalFacts(bands: UngroupedBand[], { scale }: DescribeOptions): string[] {
+  const data = bands.filter(({ role }) => role === 'data');
+  const isUnnamed = data.length > 1 && data.every(({ name }, i) => name === `b${i + 1}`);
+  const isUnscaled = ({ header, scale, offset, resampling }: UngroupedBand) =>
+    /16|32/.test(header.dataType) &&
+    !/float/.test(header.dataType) &&
+    scale === 1 &&
+    offset === 0 &&
+    !resampling;
+  return [
+    ...(isUnnamed ? [`names of its bands (--bands NAME=1,NAME=2; else b1 to b${data.length})`] : []),
+    ...(scale === undefined && data.some(isUnscaled)
+      ? ['a scale (--scale 0.0001, if the numbers are 10,000 times the values; else 1)']
+      : []),
+  ];
+}
 
 const isAlphaData = ({ alpha = 0 }: RasterHeader) =>
   `pixels that are 0 in band ${alpha + 1} (alpha) hold no data (--bands NAME=${alpha + 1} makes it an ordinary band)`;
@@ -166,15 +191,15 @@ const taggedTime = ({ dateTime = '' }: RasterHeader) =>
   parseTime(dateTime.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T'));
 
 /**
- * Sources in order of precedence: options, the Item, the metadata of the file, a date in its name, the TIFF tag DateTime.
- * Throws TW_INGEST_BAD_OPTION and _NO_DATETIME.
+ * Sources in order of precedence: options, the Item, the metadata of the file, a date in its name, the TIFF tag DateTime. Without a time,
+ * returns the dates in its name. Throws TW_INGEST_BAD_OPTION.
  */
 function timeOf(
   header: RasterHeader,
   options: DescribeOptions,
   item: StacItemDescription | null,
   warnings: string[],
-): AcquisitionTime {
+): AcquisitionTime | { dates: string[] } {
   const said = datetimeOption(options) ?? item?.span;
   if (said) return said;
   const described = parseTime(header.metadata.ACQUISITION_DATETIME ?? '');
@@ -185,7 +210,7 @@ function timeOf(
     warnings.push(DATED_BY_TAG);
     return { start: tagged, end: tagged };
   }
-  if (named.length !== 1) throw noDatetime(header.path, named.map(isoDay));
+  if (named.length !== 1) return { dates: named.map(isoDay) };
   warnings.push(DATED_BY_NAME);
   const [start] = named;
   return { start, end: start };
