@@ -39,7 +39,7 @@ import {
 import { type Scene, sourceFiles } from './scene.js';
 import { DuplicateSceneGuard, type FirstSceneLock } from './scene-order.js';
 import { ScenePartClient } from './scene-parts.js';
-import { type IngestContext, ingestScene, type SceneResult } from './scene-tiles.js';
+import { type IngestContext, ingestScene, type SceneResult, type StoredFiles } from './scene-tiles.js';
 import { fileOfArchive, unpackArchive } from './unpack.js';
 
 /**
@@ -184,10 +184,11 @@ export class IngestJob {
     }: IngestProcessContext,
     memory: SharedMemory,
     firstSceneLock: FirstSceneLock,
+    storedFiles: StoredFiles,
     private readonly options: IngestInputs,
     private readonly job: JobContext,
   ) {
-    this.context = { storage, pool, memory, cloudModel, digests: new Map() };
+    this.context = { storage, pool, memory, cloudModel, digests: new Map(), storedFiles };
     this.metrics = metrics;
     this.access = remote;
     this.parts = cluster && new ScenePartClient(cluster, job, describeOptions(options));

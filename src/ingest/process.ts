@@ -12,6 +12,7 @@ import { PathGuard } from './path-guard.js';
 import { checkStacSource } from './remote-scenes.js';
 import { FirstSceneLock } from './scene-order.js';
 import { ScenePartService } from './scene-part-service.js';
+import { StoredFiles } from './scene-tiles.js';
 
 /** Calls `onIdle` once no work has run for some time. The timer does not keep the process alive. */
 export class IdleTimer {
@@ -148,6 +149,7 @@ interface IngestProcess extends Process {
 export function ingestProcess(context: IngestProcessContext): IngestProcess {
   const memory = new SharedMemory(SOURCE_ROWS_MEMORY_FRACTION * context.memory);
   const firstSceneLock = new FirstSceneLock(context.storage);
+  const storedFiles = new StoredFiles(context.storage);
   const idle = new IdleTimer(IDLE_TIMEOUT_MS, async () => {
     // Threads refer to the memory of rows until they end.
     await context.workers.endThreads();
@@ -175,7 +177,9 @@ export function ingestProcess(context: IngestProcessContext): IngestProcess {
     retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
     canTakeOver: (inputs) => isAllowedToRead(inputs as IngestInputs, context),
     run: (inputs, job) =>
-      idle.runBusy(() => new IngestJob(context, memory, firstSceneLock, inputs as IngestInputs, job).run()),
+      idle.runBusy(() =>
+        new IngestJob(context, memory, firstSceneLock, storedFiles, inputs as IngestInputs, job).run(),
+      ),
   };
 }
 

@@ -31,7 +31,7 @@ export class ScenePartService {
   private readonly closing = new AbortController();
 
   constructor(
-    private readonly context: Omit<IngestContext, 'digests'>,
+    private readonly context: Omit<IngestContext, 'digests' | 'storedFiles'>,
     private readonly access: NonNullable<IngestProcessContext['remote']>,
     private readonly runBusy: <T>(work: () => Promise<T>) => Promise<T>,
   ) {}

@@ -106,6 +106,62 @@ function externalDescription({ width, height, dataType, crs, transform, blocks }
   return { width, height, dataType, crs: crs.proj4, transform, layout };
 }
 
+/** Digest of the bands of a scene's files: of which file, and which layer and band of it. */
+function bandsDigest({ groups }: Scene, digests: FileDigests): string {
+  const bands = groups.flatMap((group) =>
+    group.bands.map(({ header, index }) => {
+      const layer = Object.values(header.blocks).filter((value) => typeof value === 'string');
+      return JSON.stringify([
+        digests.get(header.path),
+        index,
+        ...layer.map((text) => text.replaceAll(header.path, '')),
+      ]);
+    }),
+  );
+  return createHash('sha256').update(JSON.stringify(bands.sort())).digest('hex');
+}
+
+/** Later scenes of larger catalogues are not compared, because each record is read once. */
+const MAX_COMPARED_SCENES = 50_000;
+
+/** Finds stored scenes with the bands of the same files. Reads the catalogue at the first use. */
+export class StoredFiles {
+  private stored: Promise<Map<string, Set<string>>> | undefined;
+
+  constructor(private readonly storage: Storage) {}
+
+  add(files: string, collection: string, scene: string): void {
+    // Nothing is added to a catalogue that is not read yet, and a failed read fails the next search.
+    this.stored?.then(
+      (stored) =>
+        stored.set(files, (stored.get(files) ?? new Set()).add(JSON.stringify([collection, scene]))),
+      () => {},
+    );
+  }
+
+  /** Returns another scene of these bands as `collection/scene`; undefined if none is stored. */
+  async otherThan(files: string, collection: string, scene: string): Promise<string | undefined> {
+    this.stored ??= this.read();
+    for (const name of (await this.stored).get(files) ?? []) {
+      const [otherCollection, other] = JSON.parse(name) as [string, string];
+      if (otherCollection === collection && other === scene) continue;
+      const record = await this.storage.getScene(otherCollection, other);
+      if (record?.files === files) return `${otherCollection}/${other}`;
+    }
+    return undefined;
+  }
+
+  private async read(): Promise<Map<string, Set<string>>> {
+    const stored = new Map<string, Set<string>>();
+    for await (const { record } of this.storage.catalogue.scenes.scan({ limit: MAX_COMPARED_SCENES })) {
+      if (!record?.files) continue;
+      const { files, collection, id } = record;
+      stored.set(files, (stored.get(files) ?? new Set()).add(JSON.stringify([collection, id])));
+    }
+    return stored;
+  }
+}
+
 /** JSON would replace NaN and infinite numbers by null. */
 const stringifyNonFinite = (_: string, value: unknown) =>
   typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
@@ -178,6 +234,8 @@ export interface IngestContext extends CutResources {
   /** Path of the operator's s2cloudless model (LightGBM), if there is one. */
   cloudModel: string | undefined;
   digests: FileDigests;
+  /** Absent if no scene is compared with others. */
+  storedFiles?: StoredFiles;
 }
 
 export interface SceneResult {
@@ -220,8 +278,12 @@ export async function ingestScene(
     return covered;
   };
   const { start, end, platform, warnings } = scene;
+  const files = remote ? undefined : bandsDigest(scene, context.digests);
   for (;;) {
     const known = await storage.getScene(collection.id, scene.id);
+    const other = files && !known && (await context.storedFiles?.otherThan(files, collection.id, scene.id));
+    const same = `its files are already stored as ${other}; "tilewright delete scene ${other}" removes that scene`;
+    if (other && !warnings.includes(same)) warnings.push(same);
     const wanted = { storage, collection, grid, known, fingerprint, region, cover };
     const { cells, present, replaced, keep, regions } = await pendingCells(wanted);
     const unchanged = cells.length === 0;
@@ -257,7 +319,8 @@ export async function ingestScene(
       const doubt = offsetWarning(negative);
       if (doubt !== undefined && !warnings.includes(doubt)) warnings.push(doubt);
       const item = remote?.digest;
-      await write.commit({ fingerprint, start, end, platform, warnings, regions, item }, tiles, parts);
+      await write.commit({ fingerprint, start, end, platform, warnings, regions, files, item }, tiles, parts);
+      if (files) context.storedFiles?.add(files, collection.id, scene.id);
       return { ...result, tiles: present + made };
     } catch (error) {
       await write.abort();

@@ -56,6 +56,8 @@ export interface SceneRecord extends SceneDelivery {
   collection: string;
   /** Regions whose cells the deliveries of this fingerprint have made. Absent if the whole scene was ingested. */
   regions?: Bbox[];
+  /** Digest of the bands of the local files, whatever the options. */
+  files?: string;
   /** Digest of the remote STAC Item and the options of the latest delivery, by which the Item is skipped without a request. */
   item?: string;
   /** The tiles that other nodes have made for the latest delivery, and those that later deliveries, of other regions, have kept. */

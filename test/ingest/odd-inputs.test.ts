@@ -5,9 +5,10 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { openNode } from '../../src/node.js';
 import { encodeCog } from '../../src/raster/index.js';
 import { tar, zip } from '../support/archives.js';
-import { finished, start } from '../support/command.js';
+import { finished, start, tilewright } from '../support/command.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { bytesOf, writeRaster } from '../support/rasters.js';
 import { writeTestScene } from '../support/scenes.js';
@@ -216,4 +217,42 @@ test('a SAFE folder without the metadata of its product is named as such', async
       assert.match(failed[0]!.message, /no MTD_MSIL1C\.xml or MTD_MSIL2A\.xml/);
     }
   }
+});
+
+test('files that are stored under another id or collection are named', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const [one, two] = ['a_2024-01-01.tif', 'b_2024-01-01.tif'].map((name) => join(folder, name));
+  const image = (value: number) => ({ dataType: 'uint8', bands: bytesOf(2, 64 * 64, () => value) }) as const;
+  await writeRaster(one!, image(7));
+  await writeRaster(two!, image(8));
+  const copy = join(folder, 'copy.tif');
+  await writeFile(copy, await readFile(one!));
+  const named = (warnings: string[]) => warnings.filter((text) => text.includes('already stored')).join();
+  const runs: [href: string, options: object, expected: string][] = [
+    [one!, { collection: 'c', id: 'first' }, ''],
+    [one!, { collection: 'c', id: 'first' }, ''],
+    [two!, { collection: 'c', id: 'second' }, ''],
+    [one!, { collection: 'c', id: 'third', scale: 0.1 }, 'c/first'],
+    [one!, { collection: 'd', id: 'first' }, 'c/first'],
+    [copy, { collection: 'c', id: 'copy', datetime: '2023-01-01', dryRun: true }, 'c/first'],
+    [one!, { collection: 'c', id: 'third', scale: 0.2 }, ''],
+    [two!, { collection: 'c', namePattern: '{tile}_{time:%Y-%m-%d}' }, 'c/second'],
+  ];
+  let command = '';
+  // The second half is compared with what an earlier process has stored.
+  for (const part of [runs.slice(0, 4), runs.slice(4)]) {
+    const node = await openNode({ data, memory: 256e6, cores: 1 });
+    for (const [href, options, expected] of part) {
+      const { scenes, failed } = await ingest(node, { href, ...options });
+      assert.deepEqual(failed, []);
+      const warning = named(scenes[0]!.warnings);
+      command = /"tilewright (delete scene [^"]+)"/.exec(warning)?.[1] ?? command;
+      assert.equal(warning !== '', expected !== '', `${JSON.stringify(options)} ${warning}`);
+      assert.ok(warning.includes(`stored as ${expected};`) || expected === '', warning);
+    }
+    await node.close();
+  }
+  const { code, stderr } = await tilewright(...command.split(' '), '--data', data);
+  assert.equal(code, 0, stderr);
 });
