@@ -21,7 +21,7 @@ Exit codes are the same for all commands:
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | failed; for \`ingest\`: every input failed |
+| 1 | failed; for \`ingest\`: every input failed; for \`series\` and \`spectrum\`: no tile at the place |
 | 2 | wrong usage |
 | 3 | some inputs failed; each is named |
 

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import type { ItemCollection } from '../../client/index.js';
 import { plural } from '../../utils/text.js';
 import { fetchAllPages, withConnection } from '../connection.js';
+import { reportNoMatches } from '../no-matches.js';
 import {
   addOptions,
   createOption,
@@ -13,7 +14,7 @@ import {
   withFilterOptions,
   withTarget,
 } from '../options.js';
-import { listNearest, logToStderr, print, printJson, printTable, warnPartial } from '../output.js';
+import { print, printJson, printTable, warnPartial } from '../output.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
 
@@ -32,14 +33,7 @@ export function searchCommand(): Command {
           target.client.search({ ...toFilterParams(flags), sortby: flags.sort, limit, token }),
         flags.limit,
       );
-      const { collection } = flags;
-      if (found.numberMatched === 0 && collection !== undefined) {
-        const known = (await target.client.collections()).collections.map(({ id }) => id);
-        for (const one of collection.filter((id) => !known.includes(id)))
-          logToStderr(
-            `collection ${one} does not exist; ${known.length === 0 ? 'there are no collections yet' : `existing collections: ${listNearest(one, known)}`}`,
-          );
-      }
+      if (found.numberMatched === 0) await reportNoMatches(target.client, toFilterParams(flags));
       warnPartial(found);
       if (flags.format === 'json') return printJson(found);
       printTable([['tile', 'time', 'coverage %', 'cloud %'], ...found.features.map(row)]);

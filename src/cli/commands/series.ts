@@ -12,6 +12,7 @@ import type { FilterParams } from '../../query/index.js';
 import { plural } from '../../utils/text.js';
 import { withConnection } from '../connection.js';
 import { badPlaceArgument } from '../errors.js';
+import { reportNoMatches } from '../no-matches.js';
 import {
   createOption,
   type JobOptions,
@@ -33,6 +34,7 @@ function placeCommand<Document extends PartialDocument, Flags = object>(
   command: Command,
   find: (client: Client, where: FilterParams & { geometry: object }, flags: Flags) => Promise<Document>,
   output: PlaceOutput<Document>,
+  countDates: (document: Document) => number,
 ): Command {
   command.argument('<place>', 'longitude,latitude such as 14.96,47.84; or GeoJSON, as a file or as text');
   const format = withJobOptions(command).options.find((option) => option.name() === 'format');
@@ -40,10 +42,14 @@ function placeCommand<Document extends PartialDocument, Flags = object>(
   return command.action(async (place: string, flags: PlaceFlags & Flags) => {
     const geometry = parsePlace(place);
     return withConnection(flags, async ({ client }) => {
-      const document = await find(client, { geometry, ...toFilterParams(flags) }, flags);
+      const filter = toFilterParams(flags);
+      const document = await find(client, { geometry, ...filter }, flags);
       warnPartial(document);
       if (flags.format === 'json') printJson(document);
       else output[flags.format](document);
+      if (countDates(document) > 0) return;
+      process.exitCode = 1;
+      await reportNoMatches(client, filter, geometry);
     });
   });
 }
@@ -74,6 +80,7 @@ export function seriesCommand(): Command {
     command,
     (client, where, { expression }) => client.series({ ...where, expression }),
     { text: printSeries, csv: printSeriesCsv },
+    ({ series }) => series.length,
   );
 }
 
@@ -111,10 +118,12 @@ export function spectrumCommand(): Command {
   const command = new Command('spectrum').description(
     'the spectrum of a point or polygon by date, from tiles of imaging spectrometers',
   );
-  return placeCommand<SpectraDocument>(command, (client, where) => client.spectra(where), {
-    text: printSpectra,
-    csv: printSpectraCsv,
-  });
+  return placeCommand<SpectraDocument>(
+    command,
+    (client, where) => client.spectra(where),
+    { text: printSpectra, csv: printSpectraCsv },
+    ({ spectra }) => spectra.length,
+  );
 }
 
 function printSpectra(document: SpectraDocument): void {
@@ -125,12 +134,8 @@ function printSpectra(document: SpectraDocument): void {
 
 const MAX_NAMED_TILES = 5;
 
-/** Prints why a table or some of its columns are empty. */
+/** Prints why some columns of a table are empty. */
 function noteEmpty(spectra: readonly SpectrumEntry[]): void {
-  if (spectra.length === 0)
-    logToStderr(
-      'no tile with a spectrum contains the place: "tilewright search --bbox W,S,E,N" lists tiles around it',
-    );
   const empty = spectra.filter((one) => valuesOf(one).every((value) => value === null));
   const days = [...new Set(empty.map(({ datetime }) => datetime.slice(0, 10)))];
   const more =
