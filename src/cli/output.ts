@@ -95,6 +95,11 @@ export async function withProgressLine<T>(
   }
 }
 
+/** Percent of the work after which a remaining time is shown. */
+const MIN_PERCENT_FOR_ESTIMATE = 10;
+/** Units that can be in progress at a time: so much may the percentage differ from the counts. */
+const MAX_UNITS_IN_PROGRESS = 8;
+
 export function progressLine(unit: string): ProgressLine {
   const { stderr } = process;
   const started = performance.now();
@@ -105,13 +110,12 @@ export function progressLine(unit: string): ProgressLine {
       const now = performance.now();
       if (tiles.total === 0 || now - last < (stderr.isTTY ? 100 : NON_TTY_INTERVAL_MS)) return;
       last = now;
-      const worked = tiles.done + tiles.failed;
-      const finished = worked + tiles.skipped;
       const seconds = (now - started) / 1000;
-      const left = progress > 0 ? `, ${formatDuration((seconds * (100 - progress)) / progress)} left` : '';
-      // Skipped tiles take almost no time.
-      const rate = worked > 0 ? `, ${(worked / seconds).toFixed(1)}/s` : '';
-      const counts = `${finished} of ${tiles.total} ${unit}${rate}, ${Math.floor(progress)} %${left}`;
+      const left =
+        progress >= MIN_PERCENT_FOR_ESTIMATE
+          ? `, ${formatDuration((seconds * (100 - progress)) / progress)} left`
+          : '';
+      const counts = `${countsText(tiles, progress, unit, seconds)}${Math.floor(progress)} %${left}`;
       // A terminal cuts off the end.
       const text = message ? `${counts}: ${message}` : counts;
       if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, terminalWidth(stderr) - 1)}`);
@@ -122,6 +126,17 @@ export function progressLine(unit: string): ProgressLine {
       if (drawn && stderr.isTTY) stderr.write('\r\x1b[2K');
     },
   };
+}
+
+/** Counts and their rate; empty if they contradict the percentage, because more units are to come or a job has several passes. */
+function countsText(tiles: Progress['tiles'], progress: number, unit: string, seconds: number): string {
+  const worked = tiles.done + tiles.failed;
+  const work = tiles.total - tiles.skipped;
+  const tolerance = Math.max(MAX_UNITS_IN_PROGRESS, 0.02 * work);
+  if (Math.abs(worked - (progress / 100) * work) > tolerance) return '';
+  // Skipped tiles take almost no time.
+  const rate = worked > 0 ? `, ${(worked / seconds).toFixed(1)}/s` : '';
+  return `${worked + tiles.skipped} of ${tiles.total} ${unit}${rate}, `;
 }
 
 /** Columns of a terminal. Some terminals in containers and CI report 0. */

@@ -80,6 +80,11 @@ export class SceneShares {
     return this.reported;
   }
 
+  /** The cells of the shares of all scenes. */
+  get cellsDone(): number {
+    return Math.floor(this.known.done);
+  }
+
   private change(index: number, scene: { share: number; cells?: number }): void {
     this.count(this.scenes[index]!, -1);
     this.count(scene, 1);
@@ -488,9 +493,13 @@ export class IngestJob {
   /** Reports progress by cells. An input that is not described yet counts as one scene. */
   private share(index: number, share: number): void {
     this.sceneProgress.setShare(index, share);
+    const { total, done, failed, skipped } = this.tiles;
     this.job.progress({
-      ...this.tiles,
+      ...{ total, failed, skipped },
+      // Cells of scenes in progress count, so that the counts agree with the share. If a scene fails, its cells have failed.
+      done: Math.max(done, this.sceneProgress.cellsDone - failed - skipped),
       share: this.sceneProgress.overall(this.inputs - this.inputsDescribed),
+      anew: true,
     });
   }
 

@@ -89,7 +89,7 @@ export interface JobContext {
   allGather<T>(value: T): Promise<T[]>;
   /**
    * Reports the counts so far and, if counts are too coarse, the fraction of the work that is done (0 to 1, without skipped work). Counters
-   * are monotonic: lower values are ignored unless `anew` is set because the work restarted.
+   * are monotonic: lower values are ignored unless `anew` is set because work restarted or has failed.
    */
   progress(now: Partial<JobProgress> & { share?: number; anew?: boolean }): void;
   /** Sets the message of the job: one line about what it is doing. */

@@ -127,7 +127,9 @@ test('skipped tiles do not count as progress of a job', async (t) => {
   await running;
   for (const [step, expected] of [
     [{}, [16, 0, 'no rate', false]],
-    [{ done: 1 }, [16, 25, 'a rate', true]],
+    [{ share: 0.09 }, [16, 9, 'a rate', false]],
+    [{ share: 0.1 }, [16, 10, 'a rate', true]],
+    [{ share: 0.25, done: 1 }, [16, 25, 'a rate', true]],
     [{ share: 0.5 }, [16, 50, 'a rate', true]],
     [{ done: 4 }, [16, 50, 'a rate', true]],
   ] as const) {

@@ -57,6 +57,43 @@ test('progress works on a terminal that reports 0 columns', (t) => {
   assert.equal(lines[0]!.length, '\r\x1b[2K'.length + 79);
 });
 
+test('counts and percentage of a line of progress agree, and a remaining time needs a tenth of the work', (t) => {
+  const lines: string[] = [];
+  const stderr = { isTTY: true, columns: 200, write: (text: string) => lines.push(text) };
+  t.mock.getter(process, 'stderr', () => stderr);
+  const cases: [
+    done: number,
+    failed: number,
+    skipped: number,
+    total: number,
+    progress: number,
+    counts: boolean,
+  ][] = [
+    [20, 0, 0, 80, 79, false],
+    [6, 0, 0, 5139, 99, false],
+    [80, 0, 0, 80, 25, false],
+    [0, 0, 0, 80, 30, false],
+    [0, 0, 0, 1, 40, true],
+    [3, 0, 0, 10, 45, true],
+    [63, 0, 0, 80, 79, true],
+    [5000, 60, 0, 5139, 98, true],
+    [4, 0, 75, 80, 80, true],
+    [50, 0, 50, 200, 9, false],
+    [1, 0, 0, 100, 1, true],
+    [9, 0, 0, 100, 9, true],
+    [10, 0, 0, 100, 10, true],
+  ];
+  for (const [done, failed, skipped, total, progress, counts] of cases) {
+    lines.length = 0;
+    progressLine('tiles').update({ message: '', progress, tiles: { total, done, failed, skipped } });
+    const [, finished, all] = / ?(\d+) of (\d+) tiles/.exec(lines[0]!) ?? [];
+    assert.equal(finished !== undefined, counts, lines[0]);
+    if (counts) assert.deepEqual([Number(finished), Number(all)], [done + failed + skipped, total]);
+    assert.ok(lines[0]!.includes(`${progress} %`), lines[0]);
+    assert.equal(lines[0]!.includes(' left'), progress >= 10, lines[0]);
+  }
+});
+
 test('of many names the nearest are listed, and the others counted', () => {
   const years = Array.from({ length: 24 }, (_, i) => `naip-${2000 + i}`);
   assert.equal(listNearest('naip-2023', years.slice(0, 20)), years.slice(0, 20).join(', '));

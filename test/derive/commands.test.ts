@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -60,6 +60,30 @@ test('fill, split, coalesce and tensor run from the command line', async (t) => 
   const one = await run('tensor', '--bands', 'red', '--output', join(folder, 'one.npy'));
   assert.deepEqual([one.code, /TW_CLI_ONE_FILE/.test(one.stderr)], [1, true]);
   assert.equal((await run('tensor', '--bands', 'absent', '--output', output)).code, 1);
+  const before = await readdir(folder);
+  for (const name of ['x.zarr', 'x.nc', 'x.NPZ', 'x.npyf', 'deep/x.h5', 'x.tar.gz', 'x.png']) {
+    const refused = await run('tensor', '--bands', 'red', '--output', join(folder, name));
+    assert.equal(refused.code, 2, name);
+    assert.match(refused.stderr, /Files of the type \.\w+ are not written\. End it in \.npy or \.tif/);
+  }
+  const contrary = await run('tensor', '--bands', 'red', '--output', join(folder, 'x.npy'), '--as', 'tif');
+  assert.deepEqual([contrary.code, /--as tif contradicts/.test(contrary.stderr)], [2, true]);
+  assert.deepEqual(await readdir(folder), before, 'nothing was written');
+  const where = ['--geocode', geocode, '--bands', 'red'];
+  for (const [name, starts] of [
+    ['a.NPY', '\x93NUMPY'],
+    ['a.tiff', 'II'],
+    ['a.TIF', 'II'],
+  ] as const) {
+    const path = join(folder, name);
+    assert.equal((await run('tensor', ...where, '--output', path)).code, 0, name);
+    assert.ok((await readFile(path, 'latin1')).startsWith(starts), name);
+  }
+  for (const name of ['v1.zarr/', '2024.06', 'stack']) {
+    const { code, json, stderr } = await run('tensor', ...where, '--output', join(folder, name));
+    assert.equal(code, 0, stderr);
+    assert.ok((await readdir(join(folder, name))).includes(json.files[0].name), name);
+  }
 
   const split = await run('split', '--geocode', geocode, '--precision', '7', '--source', 'filled');
   assert.ok(split.json.tiles > 0, split.stderr);

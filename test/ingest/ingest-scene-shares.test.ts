@@ -37,3 +37,17 @@ test('progress never decreases, and ends at exactly 1', () => {
   }
   assert.equal(before, 1);
 });
+
+test('cells of scenes in progress count by the share of their scene', () => {
+  const shares = new SceneShares();
+  const [a, b] = [shares.add(), shares.add()];
+  shares.setCells(a, 80);
+  shares.setShare(a, 0.79);
+  assert.equal(shares.cellsDone, 63);
+  shares.setCells(b, 20);
+  shares.setShare(b, 0.5);
+  assert.equal(shares.cellsDone, 73);
+  shares.setShare(a, 1);
+  shares.setShare(b, 1);
+  assert.equal(shares.cellsDone, 100);
+});

@@ -95,7 +95,7 @@ test('the proposed pattern reads the time, and separates the scenes and bands of
               const name = words.filter((part) => part !== undefined).join(separator) + extension;
               expected.set(name, { time, tile, band });
             }
-        // Texts of days with separators of their own cannot be told from words that contain numbers.
+        // A day with separators is ambiguous beside words that consist of numbers.
         const names = [...expected.keys()];
         const pattern = proposeNamePattern(names);
         if (pattern === undefined) return;

@@ -168,13 +168,16 @@ function doneFraction({ total, done, failed, skipped }: JobRecord['tiles']): num
   return total > 0 ? 1 : 0;
 }
 
+/** Fraction of the work after which a remaining time is estimated. */
+const MIN_SHARE_FOR_ESTIMATE = 0.1;
+
 /** Rate and remaining time of a running job, from the start of its current run to its last update. */
 function estimateEnd({ started = 0, resumed = started, updated, tiles }: JobRecord, share: number) {
   const seconds = (updated - resumed) / 1000;
   if (seconds <= 0 || share === 0) return {};
   return {
     tilesPerSecond: Number(((tiles.done + tiles.failed) / seconds).toPrecision(3)),
-    secondsLeft: Math.ceil((seconds * (1 - share)) / share),
+    ...(share >= MIN_SHARE_FOR_ESTIMATE && { secondsLeft: Math.ceil((seconds * (1 - share)) / share) }),
   };
 }
 

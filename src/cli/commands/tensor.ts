@@ -1,7 +1,8 @@
 /** `tilewright tensor`: stacks the dates of a cell as a NumPy file or a GeoTIFF. */
+import { statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { Client } from '../../client/index.js';
 import type { TensorFile, TensorResults } from '../../derive/index.js';
 import { formatDuration } from '../../html/index.js';
@@ -38,7 +39,11 @@ export function tensorCommand(): Command {
         '--bands <list>',
         'names of bands, or expressions, such as red,nir,mask,ndvi,red/green; for spectra also 860nm or 12; <collection>/<name> reads a band from that collection only',
       ).makeOptionMandatory(),
-      createOption('--output <path>', 'a file ending in .npy or .tif, or a folder').makeOptionMandatory(),
+      createOption(
+        '--output <path>',
+        'a file ending in .npy or .tif, or a folder',
+        parseOutput,
+      ).makeOptionMandatory(),
       createOption('--as <kind>', 'if --output is a folder: type of the files in it; default npy').choices([
         'npy',
         'tif',
@@ -52,10 +57,14 @@ export function tensorCommand(): Command {
     ],
   );
   return withJobOptions(command).action(async (flags: TensorFlags) => {
+    const single = kindOf(flags.output);
+    if (single !== undefined && flags.as !== undefined && flags.as !== single)
+      command.error(
+        `error: --as ${flags.as} contradicts the type of --output ${flags.output}; leave --as out`,
+      );
     return withConnection(flags, async ({ client }) => {
       const { resolution, stored, output } = flags;
-      const single = /\.(npy|tif)$/.test(output);
-      const format = single ? (extname(output).slice(1) as 'npy' | 'tif') : (flags.as ?? 'npy');
+      const format = single ?? flags.as ?? 'npy';
       const bands = splitBands(flags.bands);
       const inputs = { filter: toFilterParams(flags), bands, resolution, format, stored };
       const { job, results } = await runJob('cells', (hooks) =>
@@ -74,10 +83,27 @@ export function tensorCommand(): Command {
   });
 }
 
+/** The type of a single file; undefined for a folder. */
+function kindOf(output: string): 'npy' | 'tif' | undefined {
+  const [, kind] = /\.(npy|tiff?)$/i.exec(output) ?? [];
+  return isFolder(output) ? undefined : (kind?.toLowerCase().slice(0, 3) as 'npy' | 'tif' | undefined);
+}
+
+const isFolder = (path: string) =>
+  /[\\/]$/.test(path) || statSync(path, { throwIfNoEntry: false })?.isDirectory();
+
+function parseOutput(output: string): string {
+  if (isFolder(output) || kindOf(output) !== undefined || !/\.[a-z][a-z0-9]{0,9}$/i.test(output))
+    return output;
+  throw new InvalidArgumentError(
+    `Files of the type ${extname(output)} are not written. End it in .npy or .tif, or in / for a folder.`,
+  );
+}
+
 /** Downloads a file. A NumPy file comes with a JSON file that describes its axes. */
 async function download(client: Client, job: string, { name }: TensorFile, path: string): Promise<void> {
   await client.download(job, name, path);
-  const sidecar = (file: string) => file.replace(/\.npy$/, '.json');
+  const sidecar = (file: string) => file.replace(/\.npy$/i, '.json');
   if (name.endsWith('.npy')) await client.download(job, sidecar(name), sidecar(path));
 }
 

@@ -96,7 +96,7 @@ export const rasterFile: ProductFormat = {
 const timeFact = (dates: string[]) =>
   `a time (--datetime 2024-06-01T10:30:00Z${dates.length > 0 ? `; the name holds ${dates.join(' and ')}` : ''})`;
 
-/** What a file lacks besides, and what is assumed without it. */
+/** Facts that a file lacks, with the values that are assumed instead. */
 function optionalFacts(bands: UngroupedBand[], { scale }: DescribeOptions): string[] {
   const data = bands.filter(({ role }) => role === 'data');
   const isUnnamed = data.length > 1 && data.every(({ name }, i) => name === `b${i + 1}`);
