@@ -3,6 +3,7 @@ import { orient2d } from 'robust-predicates';
 import { excerpt } from '../errors.js';
 import { type Bbox, cellBbox, type Grid, grids } from '../grid/index.js';
 import type { CellKeyRange } from '../storage/index.js';
+import { firstIndex } from '../utils/sorted.js';
 import { badGeometry } from './errors.js';
 import { axisOrderHint } from './values.js';
 
@@ -255,8 +256,12 @@ interface PreparedPart {
   segments: SegmentIndex;
 }
 
-/** Limit of the pairs of segments that are compared to find the boundary of polygons: about half a second of work. */
-const MAX_SEGMENT_PAIRS = 10_000_000;
+/** Limit of the steps that find the boundary of polygons: about half a second of work. */
+const MAX_UNION_STEPS = 5_000_000;
+/** A pair of segments whose boxes are compared. */
+const STEPS_OF_VISIT = 0.1;
+/** Steps of a crossing, whose point stays in memory. */
+const STEPS_OF_CROSSING = 20;
 
 type Segment = [a: Point, b: Point];
 
@@ -269,16 +274,17 @@ function unionOf(polygons: readonly (readonly Point[][])[]): { boundary: Segment
   const rings = polygons.flatMap((polygon, part) =>
     polygon.map((ring, i) => ({ ring, part, isHole: i > 0 })),
   );
-  const segments = rings.flatMap(({ ring }, index) =>
+  const segments: RingSegment[] = rings.flatMap(({ ring }, index) =>
     ring.slice(1).map((b, i) => ({ a: ring[i], b, ring: index, box: boundingBox([ring[i], b]) })),
   );
   const index = new SegmentIndex(rings.map(({ ring }) => ring));
-  let pairs = 0;
-  const compare = () => {
-    if (++pairs > MAX_SEGMENT_PAIRS)
+  let steps = 0;
+  const spend = (work: number) => {
+    steps += work;
+    if (steps > MAX_UNION_STEPS)
       throw badGeometry('its lines cross too often, or are too long and close together; simplify it');
   };
-  const { cuts, collinear } = cutSegments(segments, index, compare);
+  const { cuts, collinear } = cutSegments(segments, spend);
 
   /** Rings whose insides contain the points beside the middle of a piece of segment `i`. */
   const ringsBeside = (i: number, [x, y]: Point, isHorizontal: boolean): [Set<number>, Set<number>] => {
@@ -287,7 +293,7 @@ function unionOf(polygons: readonly (readonly Point[][])[]): { boundary: Segment
     const coincident = collinear[i].filter((j) => isBetween(segments[j].box, [x, y]));
     const seen = new Set([i, ...coincident]);
     index.some([-180, y, x, y], (j) => {
-      compare();
+      spend(1);
       if (seen.has(j)) return false;
       seen.add(j);
       const { a, b, ring } = segments[j];
@@ -310,71 +316,114 @@ function unionOf(polygons: readonly (readonly Point[][])[]): { boundary: Segment
     return [...depths.values()].some((depth) => depth > 0);
   };
 
+  const kindOf = (i: number, middle: Point): 'boundary' | 'spike' | 'inside' => {
+    // Pieces of the same line are the boundary once.
+    if (collinear[i].some((j) => j < i && isBetween(segments[j].box, middle))) return 'inside';
+    const { a, b, ring } = segments[i];
+    const beside = ringsBeside(i, middle, a[1] === b[1]);
+    const [left, right] = beside.map(isCovered);
+    if (left !== right) return 'boundary';
+    const isSpike = !left && !rings[ring].isHole && beside[0].has(ring) === beside[1].has(ring);
+    return isSpike ? 'spike' : 'inside';
+  };
+  const nodes = nodesOf(segments, cuts);
   const boundary: Segment[] = [];
   const spikes: Segment[] = [];
+  let kind: ReturnType<typeof kindOf> | undefined;
   for (const [i, { a, b, ring }] of segments.entries()) {
+    if (segments[i - 1]?.ring !== ring) kind = undefined;
     const points = [a, ...cuts[i], b];
     for (const [at, to] of points.slice(1).entries()) {
       const from = points[at];
-      const middle = centreOf([...from, ...to]);
-      // Pieces of the same line are the boundary once.
-      const isRepeated = collinear[i].some((j) => j < i && isBetween(segments[j].box, middle));
-      if (isRepeated || (from[0] === to[0] && from[1] === to[1])) continue;
-      const beside = ringsBeside(i, middle, a[1] === b[1]);
-      const [left, right] = beside.map(isCovered);
-      if (left !== right) boundary.push([from, to]);
-      else if (!left && !rings[ring].isHole && beside[0].has(ring) === beside[1].has(ring))
-        spikes.push([from, to]);
+      if (from[0] === to[0] && from[1] === to[1]) continue;
+      // Up to the next node, both sides of a ring stay the same.
+      if (kind === undefined || nodes.has(String(from))) kind = kindOf(i, centreOf([...from, ...to]));
+      if (kind === 'boundary') boundary.push([from, to]);
+      else if (kind === 'spike') spikes.push([from, to]);
     }
   }
   return { boundary, spikes };
+}
+
+/** Points at which a ring meets another one, or itself. */
+function nodesOf(segments: { a: Point }[], cuts: Point[][]): Set<string> {
+  const starts = segments.map(({ a }) => String(a));
+  const seen = new Set<string>();
+  return new Set([
+    ...cuts.flat().map(String),
+    ...starts.filter((point) => seen.size === seen.add(point).size),
+  ]);
 }
 
 /** True if a point of a line lies inside a segment of the line with this box, and not at its end. */
 const isBetween = ([west, south, east, north]: Bbox, [x, y]: Point) =>
   west === east ? y > south && y < north : x > west && x < east;
 
+interface RingSegment {
+  a: Point;
+  b: Point;
+  /** Index of its ring. */
+  ring: number;
+  box: Bbox;
+}
+
 /** Points inside of each segment at which it meets others, in its direction; and the segments on the same line that overlap it. */
-function cutSegments(
-  segments: { a: Point; b: Point; box: Bbox }[],
-  index: SegmentIndex,
-  compare: () => void,
-) {
+function cutSegments(segments: RingSegment[], spend: (steps: number) => void) {
   const cuts: Point[][] = segments.map(() => []);
   const collinear: number[][] = segments.map(() => []);
   const cut = (i: number, point: Point, isOnLine: boolean) => {
     if (isOnLine && isBetween(segments[i].box, point)) cuts[i].push(point);
   };
-  for (const [i, { a, b, box }] of segments.entries()) {
-    const seen = new Set<number>();
-    index.some(box, (j) => {
-      compare();
-      if (j <= i || seen.has(j) || !bboxesIntersect(box, segments[j].box)) return false;
-      seen.add(j);
-      const { a: c, b: d } = segments[j];
-      const [sideC, sideD] = [orient2d(...a, ...b, ...c), orient2d(...a, ...b, ...d)];
-      const [sideA, sideB] = [orient2d(...c, ...d, ...a), orient2d(...c, ...d, ...b)];
-      cut(i, c, sideC === 0);
-      cut(i, d, sideD === 0);
-      cut(j, a, sideA === 0);
-      cut(j, b, sideB === 0);
-      if (sideC === 0 && sideD === 0) {
-        collinear[i].push(j);
-        collinear[j].push(i);
-      } else if (sideC * sideD < 0 && sideA * sideB < 0) {
-        const share = sideC / (sideC - sideD);
-        // Lines along an axis keep their exact coordinate.
-        const at = (axis: 0 | 1) => (a[axis] === b[axis] ? a[axis] : c[axis] + share * (d[axis] - c[axis]));
-        const point: Point = [at(0), at(1)];
-        cuts[i].push(point);
-        cuts[j].push(point);
-      }
-      return false;
-    });
-  }
+  forEachPair(segments, spend, (i, j) => {
+    spend(1);
+    const { a, b } = segments[i];
+    const { a: c, b: d } = segments[j];
+    const sideC = orient2d(a[0], a[1], b[0], b[1], c[0], c[1]);
+    const sideD = orient2d(a[0], a[1], b[0], b[1], d[0], d[1]);
+    if (sideC * sideD > 0) return;
+    const sideA = orient2d(c[0], c[1], d[0], d[1], a[0], a[1]);
+    const sideB = orient2d(c[0], c[1], d[0], d[1], b[0], b[1]);
+    cut(i, c, sideC === 0);
+    cut(i, d, sideD === 0);
+    cut(j, a, sideA === 0);
+    cut(j, b, sideB === 0);
+    if (sideC === 0 && sideD === 0) {
+      spend(STEPS_OF_CROSSING);
+      collinear[i].push(j);
+      collinear[j].push(i);
+    } else if (sideC * sideD < 0 && sideA * sideB < 0) {
+      spend(STEPS_OF_CROSSING);
+      const share = sideC / (sideC - sideD);
+      // Lines along an axis keep their exact coordinate.
+      const at = (axis: 0 | 1) => (a[axis] === b[axis] ? a[axis] : c[axis] + share * (d[axis] - c[axis]));
+      const point: Point = [at(0), at(1)];
+      cuts[i].push(point);
+      cuts[j].push(point);
+    }
+  });
   for (const [i, { a, b }] of segments.entries())
     cuts[i].sort((p, q) => (p[0] - q[0]) * Math.sign(b[0] - a[0]) || (p[1] - q[1]) * Math.sign(b[1] - a[1]));
   return { cuts, collinear };
+}
+
+/** Visits the pairs of segments whose boxes meet: sweeps along the axis on which fewer of them overlap. */
+function forEachPair(
+  segments: RingSegment[],
+  spend: (steps: number) => void,
+  visit: (i: number, j: number) => void,
+): void {
+  const sweeps = ([0, 1] as const).map((axis) => {
+    const order = Array.from(segments.keys()).sort((i, j) => segments[i].box[axis] - segments[j].box[axis]);
+    const starts = order.map((i) => segments[i].box[axis]);
+    // Each segment may meet those after it up to this one.
+    const ends = order.map((i) => firstIndex(starts.length, (at) => starts[at] > segments[i].box[axis + 2]));
+    return { order, ends, pairs: ends.reduce((sum, end, at) => sum + end - at - 1, 0) };
+  });
+  const { order, ends, pairs } = sweeps[0].pairs <= sweeps[1].pairs ? sweeps[0] : sweeps[1];
+  spend(STEPS_OF_VISIT * pairs);
+  for (const [at, i] of order.entries())
+    for (let other = at + 1; other < ends[at]; other++)
+      if (bboxesIntersect(segments[i].box, segments[order[other]].box)) visit(i, order[other]);
 }
 
 /**

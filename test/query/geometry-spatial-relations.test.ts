@@ -239,6 +239,20 @@ test('an outline with many points gives the same results as one with few', () =>
   );
 });
 
+test('10,000 lines that hardly meet are an area, and lines that cross millions of times are refused', () => {
+  const closed = (ring: Point[]): Shape => ({ type: 'Polygon', coordinates: [[...ring, ring[0]!]] });
+  const around = (at: (i: number) => number) =>
+    Array.from({ length: 9999 }, (_, i): Point => [30 * Math.cos(at(i)), 30 * Math.sin(at(i))]);
+  const comb = Array.from({ length: 9998 }, (_, i): Point => [i / 200, i % 2 ? 45 : 0]);
+  comb.push([60, -1], [-1, -1]);
+  const flat = comb.map(([x, y]): Point => [y, x]);
+  for (const ring of [comb, flat, around((i) => (i / 9999) * 2 * Math.PI)])
+    assert.equal(new PreparedGeometry(closed(ring)).dimension, 2);
+  // Each side of this star crosses most of the others.
+  const star = closed(around((i) => i * 2.4));
+  assert.throws(() => new PreparedGeometry(star), { code: 'TW_QUERY_GEOMETRY', message: /cross too often/ });
+});
+
 test('a line through a corner touches and does not cross', () => {
   const cell = cellOf('geohash', 's0');
   const [, , east, north] = cell;
