@@ -95,10 +95,10 @@ export function suggestedOptions(
   const isPacked = paths.some((path) => /\.(zip|tar|t?gz)$/i.test(path) || isRemoteAddress(path));
   if (failed.length === 0 || lacking.length < failed.length || namePattern !== undefined || isPacked)
     return undefined;
-  const pattern = proposeNamePattern(
-    paths.map((path) => basename(path)),
-    (bands ?? maskBand) !== undefined,
-  );
+  // Names take precedence over times in files, so a pattern is for files that have none.
+  const isUndated = lacking.every(({ message }) => /--datetime|--name-pattern/.test(message));
+  const names = isUndated ? paths.map((path) => basename(path)) : [];
+  const pattern = proposeNamePattern(names, (bands ?? maskBand) !== undefined);
   const lacksTime = lacking.some(({ message }) => message.includes('--datetime'));
   if (pattern === undefined && lacksTime) return undefined;
   return {

@@ -165,7 +165,7 @@ test('many files that lack the same are one message, and the proposed command wo
   assert.equal(errors.length, 1, refused.stderr);
   assert.match(
     errors[0]!,
-    /^error: 5 inputs: not a known product.*--collection.*also lacks a scale \(--scale/,
+    /^error: 5 inputs: not a known product.*--collection.*also lacks a time \(the date in its name.*scale \(--scale/,
   );
   assert.match(errors[0]!, /2013-09-14\.tif, .*2013-10-16\.tif, .*2013-11-17\.tif and 2 more$/);
 
@@ -177,6 +177,16 @@ test('many files that lack the same are one message, and the proposed command wo
   });
   assert.equal(run.status, 0, run.stderr);
   assert.match(run.stdout, /of 5 scenes in /);
+});
+
+test('no name pattern is proposed for files that state their time: names would replace it', async (t) => {
+  const folder = await tempFolder(t);
+  for (const day of ['2013-09-14', '2013-10-16'])
+    await writeRaster(join(folder, `x_${day}.tif`), {
+      metadata: { ACQUISITION_DATETIME: `${day}T10:11:12Z` },
+    });
+  const { stderr } = await tilewright('ingest', folder, '--data', join(folder, 'data'));
+  assert.match(stderr, /^try: tilewright ingest .* --collection x$/m);
 });
 
 test('a file without a time, a collection, names of bands and a scale lacks all of them in one message', async (t) => {

@@ -363,7 +363,7 @@ async function watch(
     pending = [];
     const finder = inputFinder(flags.namePattern);
     for (const path of settled) {
-      const found = await finder.find(path).catch((error) => {
+      const found = await finder.find(path, 0).catch((error) => {
         if (!notRecognised.is(error)) logToStderr(`error: ${messageOf(error)}`);
         return null;
       });

@@ -69,7 +69,10 @@ export const rasterFile: ProductFormat = {
     const warnings = [...(header.warnings ?? [])];
     const span = timeOf(header, options, item, warnings);
     const bands = describeBands(header, options, asset, asset?.key);
-    const lacks = optionalFacts(bands, options);
+    const lacks = [
+      ...(warnings.includes(DATED_BY_NAME) ? [TIME_IN_NAME] : []),
+      ...optionalFacts(bands, options),
+    ];
     if ((options.collection ?? item?.collection) === undefined)
       throw collectionNotNamed(path, 'dates' in span ? [timeFact(span.dates), ...lacks] : lacks);
     if ('dates' in span) throw noDatetime(path, span.dates, lacks);
@@ -95,6 +98,8 @@ export const rasterFile: ProductFormat = {
 
 const timeFact = (dates: string[]) =>
   `a time (--datetime 2024-06-01T10:30:00Z${dates.length > 0 ? `; the name holds ${dates.join(' and ')}` : ''})`;
+
+const TIME_IN_NAME = 'a time (the date in its name counts; --name-pattern says what names hold)';
 
 /** Facts that a file lacks, with the values that are assumed instead. */
 function optionalFacts(bands: UngroupedBand[], { scale }: DescribeOptions): string[] {
