@@ -120,6 +120,8 @@ export interface TileRecord {
   /** Percent, 0-100; null if it could not be determined. */
   cloudCover: number | null;
   groups: GroupRecord[];
+  /** What a reader of the tile should know, such as an offset in doubt. Absent if there is nothing. */
+  warnings?: string[];
   /** Outline of the valid pixels in grid coordinates, closed ring. */
   footprint: [x: number, y: number][];
   derivedFrom: string[];

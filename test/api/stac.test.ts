@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openNode, type TilewrightNode } from '../../src/node.js';
+import { runRequest } from '../support/run-job.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -65,6 +66,23 @@ async function items(params: Params, path = '/search'): Promise<Item[]> {
 }
 
 const idsOf = (some: Item[]) => some.map(({ id }) => id);
+
+test('what an ingest warns of is in the results of the job and on the Items', async (t) => {
+  const href = await writeTestScene(join(await tempFolder(t), 'warned.tif'));
+  const allowed = await openNode({ data: join(await tempFolder(t), 'data'), memory: 256e6, cores: 1 });
+  t.after(() => allowed.close());
+  const { id, results } = await runRequest<{ warnings: string[] }>(allowed, '/ingest', {
+    ...{ href, collection: 'warned', datetime: '2024-06-01T10:00:00Z', precision: 6 },
+    cloudTest: true,
+  });
+  assert.match(results.warnings.join(), /cloud is not assessed: the tests need bands named/);
+  const log = (await allowed.server.inject(`/jobs/${id}/logs`)).body;
+  for (const warning of results.warnings) assert.ok(log.includes(JSON.stringify(warning).slice(1, -1)));
+  const { features } = (await allowed.server.inject('/search?collections=warned')).json<ItemCollection>();
+  assert.ok(features.length > 0);
+  for (const { properties } of features)
+    assert.match(String(properties['warnings']), /cloud is not assessed: the tests need bands named/);
+});
 
 test('a filter means the same as CQL2 text, CQL2 JSON and query, and on every route', async () => {
   const expected = idsOf(

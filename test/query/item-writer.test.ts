@@ -26,8 +26,11 @@ const records: fc.Arbitrary<TileRecord> = fc
     model: fc.option(fc.record({ id: text, version: text }), { nil: undefined }),
     coverage: real,
     cloudCover: fc.option(real),
+    warnings: fc.option(fc.array(text, { minLength: 1, maxLength: 3 }), { nil: undefined }),
   })
-  .map(({ some, ...rest }) => tile({ ...some, ...rest, id: rest.id || 'x' }));
+  .map(({ some, warnings, ...rest }) =>
+    tile({ ...some, ...rest, ...(warnings && { warnings }), id: rest.id || 'x' }),
+  );
 
 const collections: fc.Arbitrary<CollectionRecord> = fc
   .record({

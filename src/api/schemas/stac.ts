@@ -76,6 +76,7 @@ const itemProperties = object({
   'model_version?': text,
   'model_place?': { enum: ['own', 'region', 'other'] },
   'model_halo?': { enum: ['partial'] },
+  'warnings?': listOf(text),
   pixel_coverage: percent,
   'eo:cloud_cover?': percent,
   'hsi:wavelength_min?': number,

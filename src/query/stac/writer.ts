@@ -191,6 +191,7 @@ function propertiesText(tile: TileRecord, bounds: GridBounds, texts: CollectionT
     text +=
       `,"model":"${escapeJsonText(tile.model.id)}","model_version":"${escapeJsonText(tile.model.version)}"` +
       `,"model_place":"${modelPlace(tile.model.id, tile.geocode)}"`;
+  if (tile.warnings) text += `,"warnings":${JSON.stringify(tile.warnings)}`;
   if (tile.model?.halo) text += `,"model_halo":"${tile.model.halo}"`;
   text += `,"pixel_coverage":${numberText(tile.coverage)}`;
   if (cloudCover !== null) text += `,"eo:cloud_cover":${numberText(cloudCover)}`;
