@@ -1,6 +1,6 @@
 /** Makes one filled tile: reads masks first, then only the pixels that are taken. */
 
-import type { PixelGrid } from '../grid/index.js';
+import { gridByName, type PixelGrid, shareOfCell } from '../grid/index.js';
 import {
   type CellFile,
   type CellGroup,
@@ -13,9 +13,11 @@ import {
   cloudCoverPercent,
   coveragePercent,
   type DataType,
+  type ImageShare,
   openRaster,
   type PixelArray,
   readWindowInto,
+  widenClouds,
 } from '../raster/index.js';
 import type { BandRecord, GroupRecord } from '../storage/index.js';
 import {
@@ -27,6 +29,7 @@ import {
   NO_SOURCE,
   positionsOf,
   resizeNearest,
+  restoreRims,
   startComposite,
   windowOf,
 } from './gaps.js';
@@ -81,13 +84,22 @@ function findBand(wanted: BandRecord, own: BandRecord[], others: BandRecord[]): 
 const PROVENANCE_GROUP = 'provenance';
 
 /** Returns null if no donor has a usable pixel. */
-export async function fillTile({ tile, donors, targets, ...task }: FillTileTask): Promise<MadeTile | null> {
+export async function fillTile({
+  tile,
+  donors,
+  targets,
+  dilate,
+  ...task
+}: FillTileTask): Promise<MadeTile | null> {
   // The base may be a filled tile; its provenance is replaced.
   const base = { ...task.base, groups: task.base.groups.filter(({ name }) => name !== PROVENANCE_GROUP) };
   const mask = await readMask(base);
-  const composite = startComposite(mask.codes);
-  const used = await chooseDonors(composite, mask.group, base, donors, targets);
+  const share = shareOfCell(gridByName(base.grid), base.geocode, dilate);
+  const { width, height } = mask.group;
+  const composite = startComposite(widenClouds(mask.codes, width, height, share));
+  const used = await chooseDonors(composite, mask.group, base, donors, targets, share);
   if (used.length === 0) return null;
+  const rims = restoreRims(composite, mask.codes);
   const files: CellFile[] = [];
   let coverage = 100;
   for (const group of imageGroups(base)) {
@@ -106,7 +118,7 @@ export async function fillTile({ tile, donors, targets, ...task }: FillTileTask)
   files.push(provenanceFile(codes, composite));
   const { file, cloudCover, footprint } = encodeMaskFile(codes, composite.mask);
   files.push(file);
-  return { files, coverage, cloudCover, footprint, used: [0, ...used.map((donor) => donor + 1)] };
+  return { files, coverage, cloudCover, footprint, used: [0, ...used.map((donor) => donor + 1)], rims };
 }
 
 /** Takes pixels from donors in their order until the targets are met. Returns the indexes of the donors that gave pixels. */
@@ -116,6 +128,7 @@ async function chooseDonors(
   base: TileFiles,
   donors: TileFiles[],
   targets: FillTargets,
+  share: ImageShare,
 ): Promise<number[]> {
   const used: number[] = [];
   for (const [number, donor] of donors.entries()) {
@@ -123,7 +136,8 @@ async function chooseDonors(
     if (!matchGroups(base, donor)) continue;
     const { codes, header } = await readMask(donor);
     if (header.width !== size.width || header.height !== size.height) continue;
-    if (fillFrom(composite, codes, used.length + 1) > 0) used.push(number);
+    const wide = widenClouds(codes, size.width, size.height, share);
+    if (fillFrom(composite, wide, used.length + 1) > 0) used.push(number);
   }
   return used;
 }

@@ -31,6 +31,20 @@ export async function readGroup(group: TileGroupFile): Promise<GroupImage> {
   return { group, header, bands: await readWindow(header, bands, { column: 0, row: 0, width, height }) };
 }
 
+/**
+ * Width of the rims of clouds that masks miss, metres. At the first pixel outside of them, the red reflectance of the sample pairs of
+ * `docs/explanation/validation.md` is too high by less than 0.01.
+ */
+export const DEFAULT_DILATION_METRES = 90;
+export const DILATION_SCHEMA = {
+  type: 'number',
+  minimum: 0,
+  maximum: 10_000,
+  default: DEFAULT_DILATION_METRES,
+  description:
+    'Metres by which masks of cloud and shadow are widened before pixels are replaced, at least one pixel; 0 for not at all',
+};
+
 export async function readMask(tile: TileFiles): Promise<GroupImage & { codes: Uint8Array }> {
   const image = await readGroup(maskRecord(tile));
   return { ...image, codes: image.bands[0] as Uint8Array };

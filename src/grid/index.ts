@@ -16,6 +16,7 @@ export {
   type PixelSize,
   type PixelSizes,
   pixelGridsFor,
+  shareOfCell,
 } from './pixels.js';
 export { coverRegionByRelation, type Relation } from './region-coverer.js';
 export { geohash, gridByName, grids, quadtile } from './regular-grid.js';

@@ -57,6 +57,12 @@ export function cellSizeMetres(grid: Grid, geocode: string): { width: number; he
   return { width: (east - west) * metres.lon, height: (north - south) * metres.lat };
 }
 
+/** A distance on the ground as a share of the width and of the height of a cell. */
+export function shareOfCell(grid: Grid, geocode: string, metres: number): { x: number; y: number } {
+  const { width, height } = cellSizeMetres(grid, geocode);
+  return { x: metres / width, y: metres / height };
+}
+
 /** Numbers of pixels of a cell. */
 export interface PixelGrid {
   width: number;

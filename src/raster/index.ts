@@ -56,11 +56,13 @@ export {
   coveragePercent,
   effectiveNodata,
   findValidityBand,
+  type ImageShare,
   initialMask,
   maskHistogram,
   type PixelCorner,
   treatAlphaAsData,
   type ValidityBand,
+  widenClouds,
 } from './pixels/masks.js';
 export {
   type Affine,

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { DerivePool, type DeriveResults, fillProcess } from '../../src/derive/index.js';
 import { localQueries } from '../../src/dht/index.js';
+import { cellSizeMetres, gridByName } from '../../src/grid/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Mask, type PixelArray } from '../../src/raster/index.js';
 import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
@@ -69,13 +70,30 @@ const cloudOf = (codes: Uint8Array) =>
     (code) => code >= 1 && code <= 4,
   );
 
+const CELL = cellSizeMetres(gridByName('geohash'), '9q8yyk');
+
+/** Clear and unassessed pixels at most so many metres, and at least a pixel, from cloud or shadow count as that. */
+function widened(codes: Uint8Array, metres: number): Uint8Array {
+  if (metres === 0) return codes;
+  const [x, y] = [Math.max(1, (metres * WIDTH) / CELL.width), Math.max(1, (metres * HEIGHT) / CELL.height)];
+  return codes.map((code, at) => {
+    if (code !== Mask.clear && code !== Mask.notAssessed) return code;
+    const isNear = (wanted: number) =>
+      codes.some((other, i) => {
+        const across = (i % WIDTH) - (at % WIDTH);
+        const down = Math.floor(i / WIDTH) - Math.floor(at / WIDTH);
+        return other === wanted && (across / x) ** 2 + (down / y) ** 2 <= 1 + 1e-12;
+      });
+    return isNear(Mask.cloud) ? Mask.cloud : isNear(Mask.shadow) ? Mask.shadow : code;
+  });
+}
+
 /** The rules of the documentation, applied pixel by pixel. */
 function oracle(
   base: TileRecord,
   masks: Map<string, Uint8Array>,
   others: TileRecord[],
-  cover: number,
-  cloud: number,
+  { toCoverage: cover, toCloud: cloud, dilate }: { toCoverage: number; toCloud: number; dilate: number },
 ) {
   const donors = others.filter(({ start }) => Math.abs(start - base.start) <= 16 * DAY);
   donors.sort(
@@ -84,12 +102,13 @@ function oracle(
       Math.abs(a.start - base.start) - Math.abs(b.start - base.start) ||
       (a.id < b.id ? -1 : 1),
   );
-  const mask = [...masks.get(base.id)!];
+  const own = masks.get(base.id)!;
+  const mask = [...widened(own, dilate)];
   const from: (string | null)[] = mask.map((code) => (code === 0 ? null : base.id));
   const used = [base.id];
   for (const { id } of donors) {
     if (coverageOf(Uint8Array.from(mask)) >= cover && (cloudOf(Uint8Array.from(mask)) ?? 0) <= cloud) break;
-    const donor = masks.get(id)!;
+    const donor = widened(masks.get(id)!, dilate);
     let gave = false;
     for (const [i, code] of mask.entries()) {
       const theirs = donor[i]!;
@@ -102,7 +121,8 @@ function oracle(
     }
     if (gave) used.push(id);
   }
-  return { mask: Uint8Array.from(mask), from, used };
+  const codes = Uint8Array.from(mask, (code, i) => (from[i] === base.id ? own[i]! : code));
+  return { mask: codes, from, used };
 }
 
 test('fill chooses the same pixels as a naive loop over pixels and dates', async (t) => {
@@ -120,16 +140,15 @@ test('fill chooses the same pixels as a naive loop over pixels and dates', async
     fc.array(date, { minLength: 2, maxLength: 5 }),
     fc.constantFrom(0, 50, 90, 100),
     fc.constantFrom(0, 10, 60),
-    async (dates, toCoverage, toCloud) => {
+    fc.constantFrom(0, 10, 75, 130),
+    async (dates, toCoverage, toCloud, dilate) => {
+      const inputs = { toCoverage, toCloud, dilate };
       const storage = await Storage.open(join(dir, `run${run++}`), { reserve: 0 });
       try {
         const tiles: TileRecord[] = [];
         for (const [i, { day, seed, weights, coding }] of dates.entries())
           tiles.push(...(await storeScene(storage, sceneOf(`s${i}`, day, seed, [...weights], coding))));
-        const results = await runProcess<DeriveResults>(storage, process_(storage, workers), {
-          toCoverage,
-          toCloud,
-        });
+        const results = await runProcess<DeriveResults>(storage, process_(storage, workers), inputs);
         const made = await derivedTiles(storage, 'filled');
         assert.equal(made.length, results.tiles);
         assert.equal(results.failures, 0);
@@ -139,10 +158,16 @@ test('fill chooses the same pixels as a naive loop over pixels and dates', async
           masks.set(tile.id, (await pixelsOf(storage, tile, 'mask'))[0] as Uint8Array);
           bands.set(tile.id, [await pixelsOf(storage, tile, '10m'), await pixelsOf(storage, tile, '20m')]);
         }
+        const rims = { clear: 0, replaced: 0 };
         for (const tile of made) {
           const base = tiles.find(({ id }) => id === tile.derivedFrom[0])!;
           const others = tiles.filter((other) => other !== base);
-          const { mask, from, used } = oracle(base, masks, others, toCoverage, toCloud);
+          const { mask, from, used } = oracle(base, masks, others, inputs);
+          for (const [i, code] of masks.get(base.id)!.entries()) {
+            if (code !== Mask.clear) continue;
+            rims.clear++;
+            if (from[i] !== base.id) rims.replaced++;
+          }
           assert.deepEqual(tile.derivedFrom, used);
           assert.deepEqual(masks.get(tile.id), mask);
           const [provenance] = await pixelsOf(storage, tile, 'provenance');
@@ -183,10 +208,8 @@ test('fill chooses the same pixels as a naive loop over pixels and dates', async
             coverageOf(mask),
           );
         }
-        const again = await runProcess<DeriveResults>(storage, process_(storage, workers), {
-          toCoverage,
-          toCloud,
-        });
+        assert.deepEqual(results.rims, made.length > 0 ? rims : undefined);
+        const again = await runProcess<DeriveResults>(storage, process_(storage, workers), inputs);
         assert.deepEqual([again.tiles, again.unchanged], [0, made.length]);
         const report = await verify(storage);
         assert.deepEqual([report.problemCount, report.orphanCount], [0, 0]);
