@@ -13,7 +13,6 @@ import {
   cloudCoverPercent,
   coveragePercent,
   type DataType,
-  type ImageShare,
   openRaster,
   type PixelArray,
   readWindowInto,
@@ -97,9 +96,17 @@ export async function fillTile({
   const share = shareOfCell(gridByName(base.grid), base.geocode, dilate);
   const { width, height } = mask.group;
   const composite = startComposite(widenClouds(mask.codes, width, height, share));
-  const used = await chooseDonors(composite, mask.group, base, donors, targets, share);
-  if (used.length === 0) return null;
+  const readCodes = (donor: number) => readDonorMask(mask.group, base, donors[donor]);
+  const widenCodes = async (donor: number) => {
+    const codes = await readCodes(donor);
+    return codes && widenClouds(codes, width, height, share);
+  };
+  const order = [...donors.keys()];
+  const first = await takeFromDonors(composite, order, [], targets, widenCodes);
   const rims = restoreRims(composite, mask.codes);
+  // The rims of clouds on other dates are better than cloud.
+  const used = await takeFromDonors(composite, order, first, targets, readCodes);
+  if (used.length === 0) return null;
   const files: CellFile[] = [];
   let coverage = 100;
   for (const group of imageGroups(base)) {
@@ -121,25 +128,37 @@ export async function fillTile({
   return { files, coverage, cloudCover, footprint, used: [0, ...used.map((donor) => donor + 1)], rims };
 }
 
-/** Takes pixels from donors in their order until the targets are met. Returns the indexes of the donors that gave pixels. */
-async function chooseDonors(
-  composite: Composite,
-  size: PixelGrid,
+/** Mask codes of a donor; undefined if it does not match the base. */
+async function readDonorMask(
+  { width, height }: PixelGrid,
   base: TileFiles,
-  donors: TileFiles[],
+  donor: TileFiles,
+): Promise<Uint8Array | undefined> {
+  if (!matchGroups(base, donor)) return undefined;
+  const { codes, header } = await readMask(donor);
+  return header.width === width && header.height === height ? codes : undefined;
+}
+
+/**
+ * Takes pixels from donors in their order until the targets are met. Returns the donors that gave pixels: those of `used`, and new ones.
+ * The number of an input is its position among them, from 1.
+ */
+async function takeFromDonors(
+  composite: Composite,
+  donors: number[],
+  used: number[],
   targets: FillTargets,
-  share: ImageShare,
+  maskOf: (donor: number) => Promise<Uint8Array | undefined>,
 ): Promise<number[]> {
-  const used: number[] = [];
-  for (const [number, donor] of donors.entries()) {
-    if (used.length + 1 === MAX_INPUTS || meets(composite, targets)) break;
-    if (!matchGroups(base, donor)) continue;
-    const { codes, header } = await readMask(donor);
-    if (header.width !== size.width || header.height !== size.height) continue;
-    const wide = widenClouds(codes, size.width, size.height, share);
-    if (fillFrom(composite, wide, used.length + 1) > 0) used.push(number);
+  const all = [...used];
+  for (const donor of donors) {
+    if (meets(composite, targets)) break;
+    const number = all.indexOf(donor) + 1;
+    if (number === 0 && all.length + 1 === MAX_INPUTS) continue;
+    const mask = await maskOf(donor);
+    if (mask && fillFrom(composite, mask, number || all.length + 1) > 0 && number === 0) all.push(donor);
   }
-  return used;
+  return all;
 }
 
 function meets({ codes }: Composite, targets: FillTargets): boolean {

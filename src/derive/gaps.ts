@@ -27,14 +27,17 @@ export function startComposite(base: Uint8Array): Composite {
  * Gives the pixels of the base at the rims of clouds, which no donor replaced, back their own codes. Returns the number of clear pixels of
  * the base, and how many of them were replaced.
  */
-export function restoreRims({ mask, provenance }: Composite, base: Uint8Array): RimPixels {
+export function restoreRims({ mask, provenance, codes }: Composite, base: Uint8Array): RimPixels {
   const rims = { clear: 0, replaced: 0 };
   for (let i = 0; i < base.length; i++) {
     if (base[i] === Mask.clear) {
       rims.clear++;
       if (provenance[i] !== 0) rims.replaced++;
     }
-    if (provenance[i] === 0) mask[i] = base[i];
+    if (provenance[i] !== 0) continue;
+    codes[mask[i]]--;
+    codes[base[i]]++;
+    mask[i] = base[i];
   }
   return rims;
 }

@@ -106,23 +106,31 @@ function oracle(
   const mask = [...widened(own, dilate)];
   const from: (string | null)[] = mask.map((code) => (code === 0 ? null : base.id));
   const used = [base.id];
-  for (const { id } of donors) {
-    if (coverageOf(Uint8Array.from(mask)) >= cover && (cloudOf(Uint8Array.from(mask)) ?? 0) <= cloud) break;
-    const donor = widened(masks.get(id)!, dilate);
-    let gave = false;
-    for (const [i, code] of mask.entries()) {
-      const theirs = donor[i]!;
-      const fits =
-        ([0, 2, 3].includes(code) && [1, 4].includes(theirs)) || (code === 0 && theirs === Mask.notAssessed);
-      if (!fits) continue;
-      mask[i] = theirs;
-      from[i] = id;
-      gave = true;
-    }
-    if (gave) used.push(id);
+  // Rims of donors fill what is left of the cloud itself.
+  for (const metres of dilate === 0 ? [0] : [dilate, 0]) {
+    if (metres !== dilate) for (const [i, code] of own.entries()) if (from[i] === base.id) mask[i] = code;
+    fillBy(metres);
   }
-  const codes = Uint8Array.from(mask, (code, i) => (from[i] === base.id ? own[i]! : code));
-  return { mask: codes, from, used };
+  return { mask: Uint8Array.from(mask, (code, i) => (from[i] === base.id ? own[i]! : code)), from, used };
+
+  function fillBy(metres: number) {
+    for (const { id } of donors) {
+      if (coverageOf(Uint8Array.from(mask)) >= cover && (cloudOf(Uint8Array.from(mask)) ?? 0) <= cloud) break;
+      const donor = widened(masks.get(id)!, metres);
+      let gave = false;
+      for (const [i, code] of mask.entries()) {
+        const theirs = donor[i]!;
+        const fits =
+          ([0, 2, 3].includes(code) && [1, 4].includes(theirs)) ||
+          (code === 0 && theirs === Mask.notAssessed);
+        if (!fits) continue;
+        mask[i] = theirs;
+        from[i] = id;
+        gave = true;
+      }
+      if (gave && !used.includes(id)) used.push(id);
+    }
+  }
 }
 
 test('fill chooses the same pixels as a naive loop over pixels and dates', async (t) => {
