@@ -5,7 +5,7 @@ import type { TileRecord } from '../storage/index.js';
 import { derivedProperties, deriveProcess, type PlannedDerivation, type TileProcessContext } from './job.js';
 import { searchTilesOfCell, selectedCells, sourceFilter } from './selection.js';
 import type { FillTargets } from './tasks.js';
-import { DEFAULT_DILATION_METRES, DILATION_SCHEMA } from './tile.js';
+import { DILATION_SCHEMA } from './tile.js';
 
 interface FillInputs {
   filter?: FilterParams;
@@ -45,7 +45,7 @@ async function* planFill(
     window: days = DEFAULT_WINDOW_DAYS,
     toCoverage = 100,
     toCloud = 0,
-    dilate = DEFAULT_DILATION_METRES,
+    dilate = DILATION_SCHEMA.default,
   }: FillInputs,
   isMine: JobContext['isMine'],
 ): AsyncGenerator<PlannedDerivation> {

@@ -31,4 +31,4 @@ export {
 export { splitProcess } from './split.js';
 export type { MadeTile, NewTile } from './tasks.js';
 export { npyHead, type TensorFile, type TensorResults, tensorProcess } from './tensor.js';
-export { DEFAULT_DILATION_METRES, DILATION_SCHEMA, validityStatistics } from './tile.js';
+export { DILATION_SCHEMA, validityStatistics } from './tile.js';

@@ -32,15 +32,14 @@ export async function readGroup(group: TileGroupFile): Promise<GroupImage> {
 }
 
 /**
- * Width of the rims of clouds that masks miss, metres. At the first pixel outside of them, the red reflectance of the sample pairs of
- * `docs/explanation/validation.md` is too high by less than 0.01.
+ * How far masks are widened. The default is the width of the rims of clouds that masks miss: at the first pixel outside of them, the red
+ * reflectance of the sample pairs in `docs/explanation/validation.md` is too high by less than 0.01.
  */
-export const DEFAULT_DILATION_METRES = 90;
 export const DILATION_SCHEMA = {
   type: 'number',
   minimum: 0,
   maximum: 10_000,
-  default: DEFAULT_DILATION_METRES,
+  default: 90,
   description:
     'Metres by which masks of cloud and shadow are widened before pixels are replaced, at least one pixel; 0 for not at all',
 };

@@ -56,7 +56,6 @@ export {
   coveragePercent,
   effectiveNodata,
   findValidityBand,
-  type ImageShare,
   initialMask,
   maskHistogram,
   type PixelCorner,

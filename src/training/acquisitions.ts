@@ -1,7 +1,6 @@
 /** Dates of a cell: their files, and their pixels, which are read as physical values at one size, with masks of the usable ones. */
 import type { PixelGrid } from '../grid/index.js';
 import {
-  type ImageShare,
   Mask,
   openRaster,
   type PixelArray,
@@ -30,7 +29,7 @@ export interface AcquisitionFiles {
   /** Path of the mask, whose resolution is that of the bands or finer. */
   mask: string;
   /** Cloud and shadow are widened by this share of the cell, see `widenClouds`. Default: not at all. */
-  rim?: ImageShare;
+  rim?: Parameters<typeof widenClouds>[3];
 }
 
 /** A cloudy date and a clear one, as indices into a list of dates. */
@@ -134,7 +133,7 @@ async function readMaskWindow(
   });
 }
 
-const NO_RIM: ImageShare = { x: 0, y: 0 };
+const NO_RIM = { x: 0, y: 0 };
 
 /** Reads the pixels of a file that a window of a coarser size covers. */
 async function readParts(path: string, bands: number[], size: PixelGrid, window: Window) {

@@ -2,7 +2,6 @@
 
 import { availableParallelism } from 'node:os';
 import {
-  DEFAULT_DILATION_METRES,
   DERIVE_RESULTS,
   type DeriveResults,
   DILATION_SCHEMA,
@@ -291,7 +290,7 @@ async function predict(
     const neighbours =
       (inputs.halo ?? true) ? { storage, finder, modelOf, filesOf: verifiedModelFiles(storage) } : undefined;
     let partialHalos = 0;
-    const { dilate = DEFAULT_DILATION_METRES } = inputs;
+    const { dilate = DILATION_SCHEMA.default } = inputs;
     const plan = (chosen: ChosenModel, tile: TileRecord) =>
       planPrediction(storage, chosen, tile, neighbours, dilate);
     const planned = planPredictions(

@@ -46,7 +46,7 @@ export function initialMask(valid: Uint8Array): Uint8Array {
 }
 
 /** A distance as a share of the width and of the height of an image. */
-export interface ImageShare {
+interface ImageShare {
   x: number;
   y: number;
 }
