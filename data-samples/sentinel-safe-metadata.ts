@@ -145,6 +145,12 @@ ${each(
             </Geoposition>`,
 )}
         </Tile_Geocoding>
+        <Tile_Angles metadataLevel="Standard">
+            <Mean_Sun_Angle>
+                <ZENITH_ANGLE unit="deg">28.7316</ZENITH_ANGLE>
+                <AZIMUTH_ANGLE unit="deg">151.4452</AZIMUTH_ANGLE>
+            </Mean_Sun_Angle>
+        </Tile_Angles>
     </n1:Geometric_Info>
     <n1:Quality_Indicators_Info metadataLevel="Standard">
         <Image_Content_QI>

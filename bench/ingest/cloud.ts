@@ -1,22 +1,26 @@
 /**
- * `cloud`: how well the reflectance tests find clouds that a person outlined, and how fast a model of s2cloudless's size runs.
- * The peers of the tests are their two parts alone; that of the model is the same work pixel by pixel.
+ * `cloud`: how well cloud and shadow that a person outlined are found by reflectance, how much clear ground is called so, and
+ * how fast a model of s2cloudless's size runs. The peers of the first are simpler ways; that of the model is the same work pixel by
+ * pixel.
  */
 
-import { dilate } from '../../src/ingest/cloud/filters.js';
 import { type LightgbmModel, parseLightgbm, predictLightgbm } from '../../src/ingest/cloud/lightgbm.js';
 import {
   detectCloudByReflectance,
   isPotentialCloud,
   passesBrightnessTest,
 } from '../../src/ingest/cloud/reflectance.js';
+import type { CloudSettings } from '../../src/ingest/cloud/shadow.js';
 import { Mask } from '../../src/raster/index.js';
 import {
   CLOUD_MASK_SETS,
+  type ClearGround,
   type CloudMaskSet,
   cloudMaskFolder,
   hasCloudMasks,
+  readClearSpectra,
   readCloudMasks,
+  readCloudyScene,
   scoreCloud,
 } from '../../test/support/cloud-masks.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
@@ -27,40 +31,148 @@ const LEAVES = 770;
 
 export async function benchCloud(options: BenchOptions): Promise<BenchResult[]> {
   if (!hasCloudMasks) options.log(`no scores: the hand-made cloud masks are not in ${cloudMaskFolder}`);
-  const scores = hasCloudMasks ? await Promise.all(CLOUD_MASK_SETS.map(scoresOf)) : [];
-  return [...scores.flat(), await modelSpeed(options)];
+  return [...(hasCloudMasks ? await scores(options) : []), await modelSpeed(options)];
 }
 
-async function scoresOf(name: string): Promise<BenchResult[]> {
-  const set = await readCloudMasks(name);
-  const { bands, cloud, width, height } = set;
-  const out = new Uint8Array(cloud.length);
-  detectCloudByReflectance(bands, new Uint8Array(cloud.length).fill(1), out);
-  const found = out.map((code) => Number(code === Mask.cloud));
-  const ours = scoreCloud(found, cloud);
-  const peers = {
-    'dilated by 1 px': scoreCloud(dilate(found, width, height, 1), cloud),
-    'dilated by 2 px': scoreCloud(dilate(found, width, height, 2), cloud),
-    "Fmask's first pass alone": scoreCloud(maskBy(set, isPotentialCloud), cloud),
-    'brightness alone': scoreCloud(
-      maskBy(set, (blue, _green, red, _nir, swir16) => passesBrightnessTest(blue, red, swir16)),
-      cloud,
-    ),
+/** Scores on hand-drawn masks: of our settings, of those that suit the other image best, and of simpler ways. */
+async function scores({ log }: BenchOptions): Promise<BenchResult[]> {
+  const sets = await Promise.all(CLOUD_MASK_SETS.map(readCloudMasks));
+  const tuned = sets.map(tune);
+  const figures = sets.flatMap((set, i) => {
+    const name = CLOUD_MASK_SETS[i];
+    const theirs = tuned[1 - i];
+    log(`${name}: the other image suits ${JSON.stringify(theirs)}`);
+    const ways = { ...WAYS, 'tuned on the other image': (ground: ClearGround) => detect(ground, theirs) };
+    return (['cloud', 'shadow'] as const).flatMap((what) => {
+      const score = (codes: Uint8Array) =>
+        scoreCloud(
+          codes.map((code) => Number(code === Mask[what])),
+          set[what],
+        );
+      const ours = score(detect(set));
+      const peers = Object.entries(ways).map(([way, find]) => [way, score(find(set))] as const);
+      return (['precision', 'recall', 'f1'] as const).map((of) =>
+        result(
+          `${name} ${what} ${of}`,
+          'of 1',
+          ours[of],
+          Object.fromEntries(peers.map(([way, scores]) => [way, scores[of]])),
+        ),
+      );
+    });
+  });
+  const missed = sets.map((set, i) => {
+    const codes = detect(set);
+    const share = (code: number) => shareOf(codes, set.shadow, code);
+    const peers = {
+      'not assessed': share(Mask.notAssessed),
+      cloud: share(Mask.cloud),
+      clear: share(Mask.clear),
+    };
+    return result(`${CLOUD_MASK_SETS[i]}: shadow is`, '% shadow', share(Mask.shadow), peers);
+  });
+  const grounds = {
+    ...Object.fromEntries(sets.map((set, i) => [`clear ground of ${CLOUD_MASK_SETS[i]}`, set])),
+    'EnMAP, Potsdam': await readClearSpectra(),
+    'Landsat 8, clear by its mask': await readCloudyScene(),
   };
-  return (['precision', 'recall', 'f1', 'accuracy'] as const).map((score) =>
+  return [
+    ...figures,
+    ...missed,
+    ...Object.entries(grounds).flatMap(([name, ground]) => clearFigures(name, ground)),
+  ];
+}
+
+/** Percent of the ground that is called cloud or shadow, and percent that is assessed. */
+function clearFigures(name: string, ground: ClearGround): BenchResult[] {
+  const wrong = (codes: Uint8Array) =>
+    shareOf(codes, ground.clear, Mask.cloud) + shareOf(codes, ground.clear, Mask.shadow);
+  const assessed = (codes: Uint8Array) => 100 - shareOf(codes, ground.clear, Mask.notAssessed);
+  const ours = detect(ground);
+  const ways = Object.entries(WAYS).map(([way, find]) => [way, find(ground)] as const);
+  return Object.entries({ 'cloud or shadow': wrong, assessed }).map(([what, of]) =>
     result(
-      `${name} ${score}`,
-      'of 1',
-      ours[score],
-      Object.fromEntries(Object.entries(peers).map(([peer, scores]) => [peer, scores[score]])),
+      `${name}: ${what}`,
+      '%',
+      of(ours),
+      Object.fromEntries(ways.map(([way, codes]) => [way, of(codes)])),
     ),
   );
 }
 
-function maskBy({ bands, cloud }: CloudMaskSet, test: typeof isPotentialCloud): Uint8Array {
-  const { blue, green, red, nir, swir16, swir22 } = bands;
-  return cloud.map((_, i) => Number(test(blue[i], green[i], red[i], nir[i], swir16[i], swir22[i])));
+/** Percent of the flagged pixels that have the code. */
+function shareOf(codes: Uint8Array, flags: Uint8Array, code: number): number {
+  const flagged = flags.reduce((sum, is) => sum + is, 0);
+  return (100 * codes.reduce((sum, of, at) => sum + (flags[at] !== 0 && of === code ? 1 : 0), 0)) / flagged;
 }
+
+const detect = (
+  { bands, valid, width, sunAzimuth }: ClearGround & { sunAzimuth?: number },
+  settings?: CloudSettings,
+) => detectCloudByReflectance(bands, valid, width, sunAzimuth, settings);
+
+/** The settings with the largest sum of both F1. */
+function tune(set: CloudMaskSet): CloudSettings {
+  const quality = (settings: CloudSettings) => {
+    const codes = detect(set, settings);
+    const f1 = (what: 'cloud' | 'shadow') =>
+      scoreCloud(
+        codes.map((code) => Number(code === Mask[what])),
+        set[what],
+      ).f1;
+    return f1('cloud') + f1('shadow');
+  };
+  const all = [0, 1, 2, 4, 8].flatMap((growth) =>
+    [0.15, 0.2, 0.25, 0.3, 0.35, 0.4].map((darkness) => ({ growth, darkness })),
+  );
+  return all
+    .map((settings) => ({ settings, quality: quality(settings) }))
+    .reduce((best, next) => (next.quality > best.quality ? next : best)).settings;
+}
+
+/** Mask codes by simpler ways. */
+const WAYS: Record<string, (ground: ClearGround) => Uint8Array> = {
+  'the two tests alone': (ground) =>
+    byPixel(ground, (...bands) => (isCloud(...bands) ? Mask.cloud : Mask.clear)),
+  "Fmask's first pass alone": (ground) =>
+    byPixel(ground, (...bands) => (isPotentialCloud(...bands) ? Mask.cloud : Mask.clear)),
+  'brightness alone': (ground) =>
+    byPixel(ground, (blue, _green, red, _nir, swir16) =>
+      passesBrightnessTest(blue, red, swir16) ? Mask.cloud : Mask.clear,
+    ),
+  'dark pixels alone': darkPixelsAlone,
+};
+
+type PixelTest = (...bands: Parameters<typeof isPotentialCloud>) => number;
+
+const isCloud = (...[blue, green, red, nir, swir16, swir22]: Parameters<typeof isPotentialCloud>) =>
+  passesBrightnessTest(blue, red, swir16) && isPotentialCloud(blue, green, red, nir, swir16, swir22);
+
+function byPixel({ bands, valid }: ClearGround, codeOf: PixelTest): Uint8Array {
+  const { blue, green, red, nir, swir16, swir22 } = bands;
+  return valid.map((is, i) =>
+    is === 0 ? Mask.nodata : codeOf(blue[i], green[i], red[i], nir[i], swir16[i], swir22[i]),
+  );
+}
+
+/** Shadow is ground whose infrared light is below 0.7 of the 65 % quantile of all ground without cloud. */
+function darkPixelsAlone(ground: ClearGround): Uint8Array {
+  const isGround = byPixel(ground, (...bands) => (isCloud(...bands) ? Mask.cloud : Mask.clear));
+  const limitOf = (band: Float32Array) =>
+    0.7 *
+    quantile(
+      band.filter((_, i) => isGround[i] === Mask.clear),
+      0.65,
+    );
+  const nirLimit = limitOf(ground.bands.nir);
+  const swirLimit = limitOf(ground.bands.swir16);
+  return byPixel(ground, (...bands) =>
+    isCloud(...bands) ? Mask.cloud : bands[3] < nirLimit && bands[4] < swirLimit ? Mask.shadow : Mask.clear,
+  );
+}
+
+const quantile = (values: Float32Array, share: number) =>
+  values.toSorted()[Math.floor(share * values.length)];
 
 /** Random pixels are the worst case: each takes a different path through each tree. */
 async function modelSpeed({ short, log }: BenchOptions): Promise<BenchResult> {
@@ -69,7 +181,7 @@ async function modelSpeed({ short, log }: BenchOptions): Promise<BenchResult> {
   const pixels = short ? 4096 : 32_768;
   const rows = Float32Array.from({ length: pixels * FEATURES }, next);
   const out = new Float32Array(pixels);
-  const ways = { ours: predictLightgbm, 'pixel by pixel': byPixel };
+  const ways = { ours: predictLightgbm, 'pixel by pixel': predictByPixel };
   const speeds: Record<string, number[]> = { ours: [], 'pixel by pixel': [] };
   for (let round = -1; round < (short ? 3 : 7); round++) {
     for (const [name, way] of Object.entries(ways)) {
@@ -84,7 +196,7 @@ async function modelSpeed({ short, log }: BenchOptions): Promise<BenchResult> {
 }
 
 /** All trees for one pixel, then the next pixel. */
-function byPixel(model: LightgbmModel, rows: Float32Array, out: Float32Array): void {
+function predictByPixel(model: LightgbmModel, rows: Float32Array, out: Float32Array): void {
   const { words, floats, roots, leaves } = model;
   for (let i = 0; i < out.length; i++) {
     const row = i * FEATURES;

@@ -28,7 +28,7 @@ export async function benchFill({ short, log }: BenchOptions): Promise<BenchResu
       for (let round = 0; round < (short ? 5 : 25); round++) {
         const targets = { coverage: 100, cloud: 0 };
         const { value: made, cpuSeconds } = await spend(() =>
-          fillTile({ kind: 'fill', tile, base, donors, targets }),
+          fillTile({ kind: 'fill', tile, base, donors, targets, dilate: 0 }),
         );
         times.push(1000 * cpuSeconds);
         used = made?.used.length ?? 0;

@@ -1,6 +1,6 @@
 /** Makes one filled tile: reads masks first, then only the pixels that are taken. */
 
-import type { PixelGrid } from '../grid/index.js';
+import { gridByName, type PixelGrid, shareOfCell } from '../grid/index.js';
 import {
   type CellFile,
   type CellGroup,
@@ -23,6 +23,7 @@ import {
   readValidity,
   readWindowInto,
   type Window,
+  widenClouds,
 } from '../raster/index.js';
 import type { BandRecord, GroupRecord } from '../storage/index.js';
 import {
@@ -35,6 +36,7 @@ import {
   NO_SOURCE,
   positionsOf,
   resizeNearest,
+  restoreRims,
   startComposite,
   type TargetBand,
   windowOf,
@@ -90,12 +92,29 @@ function findBand(wanted: BandRecord, own: BandRecord[], others: BandRecord[]): 
 const PROVENANCE_GROUP = 'provenance';
 
 /** Returns null if no donor has a usable pixel. */
-export async function fillTile({ tile, donors, targets, ...task }: FillTileTask): Promise<MadeTile | null> {
+export async function fillTile({
+  tile,
+  donors,
+  targets,
+  dilate,
+  ...task
+}: FillTileTask): Promise<MadeTile | null> {
   // The base may be a filled tile; its provenance is replaced.
   const base = { ...task.base, groups: task.base.groups.filter(({ name }) => name !== PROVENANCE_GROUP) };
   const mask = await readMask(base);
-  const composite = startComposite(mask.codes);
-  const used = await chooseDonors(composite, mask.group, base, donors, targets);
+  const share = shareOfCell(gridByName(base.grid), base.geocode, dilate);
+  const { width, height } = mask.group;
+  const composite = startComposite(widenClouds(mask.codes, width, height, share));
+  const readCodes = (donor: number) => readDonorMask(mask.group, base, donors[donor]);
+  const widenCodes = async (donor: number) => {
+    const codes = await readCodes(donor);
+    return codes && widenClouds(codes, width, height, share);
+  };
+  const order = [...donors.keys()];
+  const first = await takeFromDonors(composite, order, [], targets, widenCodes);
+  const rims = restoreRims(composite, mask.codes);
+  // The rims of clouds on other dates are better than cloud.
+  const used = await takeFromDonors(composite, order, first, targets, readCodes);
   const images: CutResult[] = [];
   const gapSources: GapSource[] = [];
   for (const group of imageGroups(base)) {
@@ -112,7 +131,13 @@ export async function fillTile({ tile, donors, targets, ...task }: FillTileTask)
       );
     }
     if (group.role === 'data')
-      gapSources.push(...(await closeGaps(image, { base: mask.group, composite, donors, used }, targets)));
+      gapSources.push(
+        ...(await closeGaps(
+          image,
+          { base: mask.group, composite, donors, used, maskOf: widenCodes },
+          targets,
+        )),
+      );
     const bands = image.bands.map(({ pixels }) => pixels);
     const valid = image.bands.map((band) => band.valid);
     images.push(encodeTile(cellGroup(tile, image), { bands, valid, mask: null }));
@@ -123,7 +148,7 @@ export async function fillTile({ tile, donors, targets, ...task }: FillTileTask)
   const { file, cloudCover, footprint } = encodeMaskFile(codes, composite.mask);
   const files = [...images.map((image) => image.file), provenanceFile(codes, composite, gapSources), file];
   const { coverage } = tileValidity(data, codes);
-  return { files, coverage, cloudCover, footprint, used: [0, ...used.map((donor) => donor + 1)] };
+  return { files, coverage, cloudCover, footprint, used: [0, ...used.map((donor) => donor + 1)], rims };
 }
 
 /** A group of a new tile. */
@@ -136,23 +161,37 @@ function targetGroup({ group, header, bands, valid }: GroupImage): TargetGroup {
   return { group, header, bands: bands.map((pixels, b) => ({ pixels, valid: valid[b]!, fillValue })) };
 }
 
-/** Takes pixels from donors in their order until the targets are met. Returns the indexes of the donors that gave pixels. */
-async function chooseDonors(
-  composite: Composite,
-  size: PixelGrid,
+/** Mask codes of a donor; undefined if it does not match the base. */
+async function readDonorMask(
+  { width, height }: PixelGrid,
   base: TileFiles,
-  donors: TileFiles[],
+  donor: TileFiles,
+): Promise<Uint8Array | undefined> {
+  if (!matchGroups(base, donor)) return undefined;
+  const { codes, header } = await readMask(donor);
+  return header.width === width && header.height === height ? codes : undefined;
+}
+
+/**
+ * Takes pixels from donors in their order until the targets are met. Returns the donors that gave pixels: those of `used`, and new ones.
+ * The number of an input is its position among them, from 1.
+ */
+async function takeFromDonors(
+  composite: Composite,
+  donors: number[],
+  used: number[],
   targets: FillTargets,
+  maskOf: (donor: number) => Promise<Uint8Array | undefined>,
 ): Promise<number[]> {
-  const used: number[] = [];
-  for (const [number, donor] of donors.entries()) {
-    if (used.length + 1 === MAX_INPUTS || meets(composite, targets)) break;
-    if (!matchGroups(base, donor)) continue;
-    const { codes, header } = await readMask(donor);
-    if (header.width !== size.width || header.height !== size.height) continue;
-    if (fillFrom(composite, codes, used.length + 1) > 0) used.push(number);
+  const all = [...used];
+  for (const donor of donors) {
+    if (meets(composite, targets)) break;
+    const number = all.indexOf(donor) + 1;
+    if (number === 0 && all.length + 1 === MAX_INPUTS) continue;
+    const mask = await maskOf(donor);
+    if (mask && fillFrom(composite, mask, number || all.length + 1) > 0 && number === 0) all.push(donor);
   }
-  return used;
+  return all;
 }
 
 /** Cloud cover that is unknown meets no limit. */
@@ -166,18 +205,22 @@ interface GapSource extends PixelGrid {
   sources: Uint8Array;
 }
 
+interface GapDonors {
+  /** Size of the masks. */
+  base: PixelGrid;
+  composite: Composite;
+  donors: TileFiles[];
+  used: number[];
+  maskOf(donor: number): Promise<Uint8Array | undefined>;
+}
+
 /**
  * Fills gaps of single bands at pixels that are kept: first from dates that are clear there, then from dates that were not assessed, in the
  * order of the donors, until the group has the wanted coverage. Adds the donors that gave values to `used`.
  */
 async function closeGaps(
   image: TargetGroup,
-  {
-    base,
-    composite,
-    donors,
-    used,
-  }: { base: PixelGrid; composite: Composite; donors: TileFiles[]; used: number[] },
+  { base, composite, donors, used, maskOf }: GapDonors,
   targets: FillTargets,
 ): Promise<GapSource[]> {
   const { group, bands } = image;
@@ -195,9 +238,9 @@ async function closeGaps(
       );
       const { coverage } = tileValidity([], group, pixels);
       if (coverage >= targets.coverage) break;
-      if (!matchGroups({ groups: [group] }, donor)) continue;
-      const mask = await readMask(donor);
-      const theirs = resizeNearest(mask.codes, mask.group, group);
+      const mask = await maskOf(number);
+      if (!mask) continue;
+      const theirs = resizeNearest(mask, base, group);
       const positions = gaps.map((at) => at.filter((i) => fits(theirs[i]!)));
       await fillPixels(image, positions, donor, buffers);
       for (const [b, { valid }] of bands.entries()) {

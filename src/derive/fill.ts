@@ -5,6 +5,7 @@ import type { TileRecord } from '../storage/index.js';
 import { derivedProperties, deriveProcess, type PlannedDerivation, type TileProcessContext } from './job.js';
 import { searchTilesOfCell, selectedCells, sourceFilter } from './selection.js';
 import type { FillTargets } from './tasks.js';
+import { DILATION_SCHEMA } from './tile.js';
 
 interface FillInputs {
   filter?: FilterParams;
@@ -14,6 +15,8 @@ interface FillInputs {
   toCoverage?: number;
   /** Percent of cloud that may stay. */
   toCloud?: number;
+  /** Metres by which clouds are widened. */
+  dilate?: number;
 }
 
 export const DEFAULT_WINDOW_DAYS = 16;
@@ -28,6 +31,7 @@ export const fillProcess = (context: TileProcessContext): Process =>
       window: { type: 'number', minimum: 0, maximum: 36_500 },
       toCoverage: { type: 'number', minimum: 0, maximum: 100 },
       toCloud: { type: 'number', minimum: 0, maximum: 100 },
+      dilate: DILATION_SCHEMA,
     },
     reasonForNone: 'no donor has a usable pixel',
     plan: planFill,
@@ -36,7 +40,13 @@ export const fillProcess = (context: TileProcessContext): Process =>
 /** The best tile of a cell is the first base and covers all tiles within its window; then the best of the remaining tiles is a base. */
 async function* planFill(
   { storage, finder }: TileProcessContext,
-  { filter: wanted = {}, window: days = DEFAULT_WINDOW_DAYS, toCoverage = 100, toCloud = 0 }: FillInputs,
+  {
+    filter: wanted = {},
+    window: days = DEFAULT_WINDOW_DAYS,
+    toCoverage = 100,
+    toCloud = 0,
+    dilate = DILATION_SCHEMA.default,
+  }: FillInputs,
   isMine: JobContext['isMine'],
 ): AsyncGenerator<PlannedDerivation> {
   const filter = defaultToRawSource(parseFilter(wanted));
@@ -45,7 +55,7 @@ async function* planFill(
   for (const cell of await selectedCells(storage, filter, isMine)) {
     const picked = await searchTilesOfCell(finder, cell, filter);
     const raw = await searchTilesOfCell(finder, cell, sourceFilter('raw'));
-    for (const base of basesOf(picked, window)) yield planOne(base, raw, window, targets);
+    for (const base of basesOf(picked, window)) yield planOne(base, raw, window, targets, dilate);
   }
 }
 
@@ -70,6 +80,7 @@ function planOne(
   raw: TileRecord[],
   window: number,
   targets: FillTargets,
+  dilate: number,
 ): PlannedDerivation {
   if (base.coverage >= targets.coverage && (base.cloudCover ?? 100) <= targets.cloud)
     return { skipped: 'both limits are already met' };
@@ -78,8 +89,8 @@ function planOne(
   return {
     facts: derivedProperties(base, 'filled'),
     inputs: [base, ...donors],
-    parameters: targets,
-    task: (tile, [base, ...donors]) => ({ kind: 'fill', tile, base, donors, targets }),
+    parameters: { ...targets, dilate },
+    task: (tile, [base, ...donors]) => ({ kind: 'fill', tile, base, donors, targets, dilate }),
   };
 }
 

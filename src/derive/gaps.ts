@@ -8,6 +8,7 @@ import {
   type PixelArray,
   type Window,
 } from '../raster/index.js';
+import type { RimPixels } from './tasks.js';
 
 /** Value of `provenance` for pixels without data. */
 export const NO_SOURCE = 255;
@@ -27,6 +28,25 @@ export function startComposite(base: Uint8Array): Composite {
   const provenance = new Uint8Array(base.length);
   for (let i = 0; i < base.length; i++) if (base[i] === Mask.nodata) provenance[i] = NO_SOURCE;
   return { mask: base.slice(), codes: maskHistogram(base), provenance };
+}
+
+/**
+ * Gives the pixels of the base at the rims of clouds, which no donor replaced, back their own codes. Returns the number of clear pixels of
+ * the base, and how many of them were replaced.
+ */
+export function restoreRims({ mask, provenance, codes }: Composite, base: Uint8Array): RimPixels {
+  const rims = { clear: 0, replaced: 0 };
+  for (let i = 0; i < base.length; i++) {
+    if (base[i] === Mask.clear) {
+      rims.clear++;
+      if (provenance[i] !== 0) rims.replaced++;
+    }
+    if (provenance[i] !== 0) continue;
+    codes[mask[i]]--;
+    codes[base[i]]++;
+    mask[i] = base[i];
+  }
+  return rims;
 }
 
 /** `CAN_REPLACE[mine * 256 + theirs]` is 1 if a pixel of code `theirs` replaces one of code `mine`. */

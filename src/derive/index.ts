@@ -31,3 +31,4 @@ export {
 export { splitProcess } from './split.js';
 export type { MadeTile, NewTile } from './tasks.js';
 export { npyHead, type TensorFile, type TensorResults, tensorProcess } from './tensor.js';
+export { DILATION_SCHEMA } from './tile.js';

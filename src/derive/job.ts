@@ -34,7 +34,7 @@ import {
 } from '../storage/index.js';
 import { COUNT, objectOf, TEXT } from '../utils/json-schema.js';
 import { deriveFailed, noTileDerived } from './errors.js';
-import type { CutTileTask, FillTileTask, MadeTile, NewTile, TileFiles } from './tasks.js';
+import type { CutTileTask, FillTileTask, MadeTile, NewTile, RimPixels, TileFiles } from './tasks.js';
 import type { DeriveHandlers } from './worker.js';
 
 /** Threads or processes that make tiles. */
@@ -58,6 +58,8 @@ export interface DeriveResults extends TileCounts {
   unchanged: number;
   /** Former tiles that were removed because no tile can be made from their present inputs; absent if there were none. */
   removed?: number;
+  /** If clouds were replaced: pixels that the masks call clear, and those of them that were replaced close to clouds. */
+  rims?: RimPixels;
   /** For reasons of `skipped` that depend on pixels: the id of one of the tiles. */
   examples?: Record<string, string>;
 }
@@ -226,7 +228,8 @@ class DeriveRun<T> {
         throw asStorageError(error, path);
       });
     }
-    const { coverage, cloudCover, footprint, used } = made;
+    const { coverage, cloudCover, footprint, used, rims } = made;
+    if (rims) this.results.rims = addRims([this.results.rims, rims]);
     this.staged.push({
       ...facts,
       id,
@@ -375,7 +378,12 @@ export function deriveProcess<Inputs>(
 /** JSON Schema of `DeriveResults`. */
 export const DERIVE_RESULTS = objectOf(
   { ...TILE_COUNTS_SCHEMA, unchanged: COUNT },
-  { removed: COUNT, bytesFetched: COUNT, examples: { type: 'object', additionalProperties: TEXT } },
+  {
+    removed: COUNT,
+    bytesFetched: COUNT,
+    rims: objectOf({ clear: COUNT, replaced: COUNT }),
+    examples: { type: 'object', additionalProperties: TEXT },
+  },
 );
 
 /**
@@ -394,12 +402,23 @@ export const RESUMABLE_PROCESS = {
 
 function mergeResults(parts: DeriveResults[]): DeriveResults {
   const removed = sumOf(parts, ({ removed = 0 }) => removed);
+  const rims = addRims(parts.map((part) => part.rims));
   const examples: DeriveResults['examples'] = Object.assign({}, ...parts.map((part) => part.examples));
   return {
     ...mergeCounts(parts),
     ...(Object.keys(examples!).length > 0 && { examples }),
     unchanged: sumOf(parts, ({ unchanged }) => unchanged),
     ...(removed > 0 && { removed }),
+    ...(rims && { rims }),
+  };
+}
+
+function addRims(parts: (RimPixels | undefined)[]): RimPixels | undefined {
+  const counted = parts.filter((part) => part !== undefined);
+  if (counted.length === 0) return undefined;
+  return {
+    clear: sumOf(counted, ({ clear }) => clear),
+    replaced: sumOf(counted, ({ replaced }) => replaced),
   };
 }
 

@@ -1,5 +1,5 @@
 /** Split as a job: cuts tiles into tiles of finer cells. Also the pixel sizes of tiles in another cell. */
-import { cellSizeMetres, computePixelGrids, gridByName, type PixelGrid } from '../grid/index.js';
+import { computePixelGrids, gridByName, nominalSizeMetres, type PixelGrid } from '../grid/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import { defaultToRawSource, type FilterParams, parseFilter } from '../query/index.js';
 import { bytesPerSample } from '../raster/index.js';
@@ -64,9 +64,9 @@ function nestedSizes({ grid, geocode }: Cell, tiles: Tile[]): PixelGrid[] | null
     : null;
 }
 
-/** The pixel size of each group in metres on the ground. */
+/** The nominal pixel size of each group, metres. */
 function pixelSizes({ grid, geocode, groups }: Tile): { x: number; y: number }[] {
-  const ground = cellSizeMetres(gridByName(grid), geocode);
+  const ground = nominalSizeMetres(gridByName(grid), geocode);
   return groups.map(({ width, height }) => ({
     x: nominal(ground.width / width),
     y: nominal(ground.height / height),

@@ -34,6 +34,8 @@ export interface FillTileTask {
   base: TileFiles;
   donors: TileFiles[];
   targets: FillTargets;
+  /** Metres by which the masks of all tiles are widened. */
+  dilate: number;
 }
 
 /** Cuts a cell out of tiles of one scene, which do not overlap. */
@@ -79,4 +81,12 @@ export interface MadeTile {
   footprint: [x: number, y: number][];
   /** Indexes of the inputs that gave pixels, in the order of `derived_from`. */
   used: number[];
+  /** If clouds were replaced. */
+  rims?: RimPixels;
+}
+
+/** Pixels of a tile that its mask calls clear, and how many of them were replaced because they are close to cloud. */
+export interface RimPixels {
+  clear: number;
+  replaced: number;
 }

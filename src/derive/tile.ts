@@ -29,6 +29,19 @@ export async function readGroup(group: TileGroupFile): Promise<GroupImage> {
   return { group, ...(await readRaster(group.path)) };
 }
 
+/**
+ * How far masks are widened. The default is the width of the rims of clouds that masks miss: at the first pixel outside of them, the red
+ * reflectance of the sample pairs in `docs/explanation/validation.md` is too high by less than 0.01.
+ */
+export const DILATION_SCHEMA = {
+  type: 'number',
+  minimum: 0,
+  maximum: 10_000,
+  default: 90,
+  description:
+    'Metres by which masks of cloud and shadow are widened before pixels are replaced, at least one pixel; 0 for not at all',
+};
+
 export async function readMask(tile: TileFiles): Promise<GroupImage & { codes: Uint8Array }> {
   const image = await readGroup(maskRecord(tile));
   return { ...image, codes: image.bands[0] as Uint8Array };

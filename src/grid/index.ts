@@ -12,10 +12,12 @@ export {
   computePixelGrids,
   defaultPrecision,
   matchPixelSizes,
+  nominalSizeMetres,
   type PixelGrid,
   type PixelSize,
   type PixelSizes,
   pixelGridsFor,
+  shareOfCell,
 } from './pixels.js';
 export { coverRegionByRelation, type Relation } from './region-coverer.js';
 export { geohash, gridByName, grids, quadtile } from './regular-grid.js';

@@ -57,6 +57,12 @@ export function cellSizeMetres(grid: Grid, geocode: string): { width: number; he
   return { width: (east - west) * metres.lon, height: (north - south) * metres.lat };
 }
 
+/** A distance on the ground as a share of the width and of the height of a cell. */
+export function shareOfCell(grid: Grid, geocode: string, metres: number): { x: number; y: number } {
+  const { width, height } = cellSizeMetres(grid, geocode);
+  return { x: metres / width, y: metres / height };
+}
+
 /** Numbers of pixels of a cell. */
 export interface PixelGrid {
   width: number;
@@ -75,8 +81,8 @@ const WIDTH_STEPS_PER_OCTAVE = 8;
 /** The latitude at which a degree of latitude has its mean length. */
 const MEAN_DEGREE_LATITUDE = 45;
 
-/** Width and height of a cell for its pixel grid. Geohash: the width in steps, the height equal at all latitudes. */
-function nominalSizeMetres(grid: Grid, geocode: string): { width: number; height: number } {
+/** Width and height of a cell for its pixel grid, metres. Geohash: the width in steps, the height equal at all latitudes. */
+export function nominalSizeMetres(grid: Grid, geocode: string): { width: number; height: number } {
   if (grid.name !== 'geohash') return cellSizeMetres(grid, geocode);
   const { west, south, east, north } = grid.bounds(geocode);
   const widest = (east - west) * metresPerDegree(0).lon;

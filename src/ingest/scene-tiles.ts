@@ -31,7 +31,7 @@ import {
 } from './scene.js';
 
 /** Increment it if the same input would result in other tiles. */
-const PIPELINE_VERSION = 4;
+const PIPELINE_VERSION = 5;
 
 /** Digests by path, cached for one ingest: a file may hold a scene for each day of a year. */
 type FileDigests = Map<string, string>;
@@ -174,7 +174,7 @@ async function digestFile(path: string, signal?: AbortSignal): Promise<string> {
 
 /** A model is identified by its bytes, not by its path. */
 async function detectorDigest({ test }: CloudDetector): Promise<string> {
-  if (test.kind === 'reflectance') return test.kind;
+  if (test.kind === 'reflectance') return JSON.stringify(test);
   return createHash('sha256')
     .update(await readCloudModelFile(test.path))
     .digest('hex');

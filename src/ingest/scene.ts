@@ -80,6 +80,8 @@ export interface Scene {
   quality: QualityBand[];
   /** True if cloud may be detected by reflectance, because the product has no mask. */
   reflectanceTest?: boolean;
+  /** Degrees clockwise from north; NaN or absent if it is unknown. */
+  sunAzimuth?: number;
   warnings: string[];
   /** Address of the archive's Item, or of the file, for a scene that was fetched. */
   via?: string;

@@ -65,6 +65,7 @@ export {
   type ValidityBand,
   validInEvery,
   validInSome,
+  widenClouds,
 } from './pixels/masks.js';
 export {
   type Affine,

@@ -10,6 +10,7 @@ import {
   readValidity,
   readWindow,
   type Window,
+  widenClouds,
 } from '../raster/index.js';
 import type { BandName, ModelSpec } from './models/spec.js';
 
@@ -29,6 +30,8 @@ export interface AcquisitionFiles {
   bands: Partial<Record<BandName, BandSource>>;
   /** Path of the mask, whose resolution is that of the bands or finer. */
   mask: string;
+  /** Cloud and shadow are widened by this share of the cell, see `widenClouds`. Default: not at all. */
+  rim?: Parameters<typeof widenClouds>[3];
 }
 
 /** A cloudy date and a clear one, as indices into a list of dates. */
@@ -48,6 +51,8 @@ export interface AcquisitionPixels {
   /** Only the bands that were read. */
   bands: Partial<Record<BandName, Float32Array>>;
   mask: Uint8Array;
+  /** The mask before it was widened. */
+  stated?: Uint8Array;
 }
 
 type ReadOutcome = { dates: AcquisitionPixels[]; bytesRead: number } | { skipped: string };
@@ -104,11 +109,34 @@ export async function readAcquisitionWindow(
     for (const [i, [name, file]] of own.entries())
       bands[name] = coarsen(physical(stored[i], valid[i], file), parts, meanOfFinite);
   }
-  const { stored, parts } = await readParts(files.mask, [0], size, window);
-  const mask = coarsen(new Uint8Array(stored[0]), parts, worstCode);
   const { width, height } = window;
-  return { time: files.time, width, height, bands, mask };
+  return { time: files.time, width, height, bands, mask: await readMaskWindow(files, size, window) };
 }
+
+/** Clouds outside of the window reach into it if they are widened. */
+async function readMaskWindow(
+  { mask, rim = NO_RIM }: AcquisitionFiles,
+  size: PixelGrid,
+  window: Window,
+): Promise<Uint8Array> {
+  const margin = rim.x === 0 ? 0 : 1 + Math.ceil(Math.max(rim.x * size.width, rim.y * size.height));
+  const column = Math.max(0, window.column - margin);
+  const row = Math.max(0, window.row - margin);
+  const width = Math.min(size.width, window.column + window.width + margin) - column;
+  const height = Math.min(size.height, window.row + window.height + margin) - row;
+  const { stored, parts } = await readParts(mask, [0], size, { column, row, width, height });
+  const codes = coarsen(new Uint8Array(stored[0]), parts, worstCode);
+  // The share is that of the cell, not of this part.
+  const inPart = { x: (rim.x * size.width) / width, y: (rim.y * size.height) / height };
+  const wide = widenClouds(codes, width, height, inPart);
+  return Uint8Array.from({ length: window.width * window.height }, (_, at) => {
+    const x = window.column - column + (at % window.width);
+    const y = window.row - row + Math.floor(at / window.width);
+    return wide[y * width + x];
+  });
+}
+
+const NO_RIM = { x: 0, y: 0 };
 
 /** Reads the pixels of a file that a window of a coarser size covers. */
 async function readParts(path: string, bands: number[], size: PixelGrid, window: Window) {
@@ -151,8 +179,13 @@ async function readAcquisition(
       };
   }
   const { width, height } = size;
+  const stated = coarsenMask(codes.get(0)!, mask, size);
+  const wide = widenClouds(stated, width, height, files.rim ?? NO_RIM);
   return {
-    pixels: { time: files.time, width, height, bands, mask: coarsenMask(codes.get(0)!, mask, size) },
+    pixels: {
+      ...{ time: files.time, width, height, bands, mask: wide },
+      ...(wide !== stated && { stated }),
+    },
     bytesRead: headers.reduce((sum, { fileBytes }) => sum + fileBytes, mask.fileBytes),
   };
 }

@@ -1,6 +1,6 @@
 /** Cells to train on: one cell of one collection with all of its dates, and the reasons why a cell cannot be trained. */
 import { type BandIndex, findBands } from '../expressions/index.js';
-import type { GridName } from '../grid/index.js';
+import { type GridName, gridByName, shareOfCell } from '../grid/index.js';
 import { readRaster } from '../raster/index.js';
 import { type GroupRecord, pinTiles, type Storage, type TileRecord } from '../storage/index.js';
 import { plural } from '../utils/text.js';
@@ -130,11 +130,12 @@ export function pairCloudyWithClear(
   });
 }
 
-/** Returns the files of a tile with these bands; null if a band is missing. */
+/** Returns the files of a tile with these bands; null if a band is missing. `dilate`: metres by which its clouds are widened. */
 export function acquisitionFiles(
   storage: Pick<Storage, 'tilePath'>,
   names: readonly BandName[],
   tile: TileRecord,
+  dilate = 0,
 ): AcquisitionFiles | null {
   const positions = findBands(tile.groups, names);
   if (!positions) return null;
@@ -143,7 +144,10 @@ export function acquisitionFiles(
     const { scale, offset } = isCount(group, band) ? { scale: 1 / MAX_BYTE_COUNT, offset: 0 } : band;
     return [names[i], { path: storage.tilePath(tile, group.name), band: position.band, scale, offset }];
   });
-  return { time: tile.start, bands: Object.fromEntries(files), mask: storage.tilePath(tile, 'mask') };
+  return {
+    ...{ time: tile.start, bands: Object.fromEntries(files), mask: storage.tilePath(tile, 'mask') },
+    ...(dilate > 0 && { rim: shareOfCell(gridByName(tile.grid), tile.geocode, dilate) }),
+  };
 }
 
 /** Returns the distinct kinds of values of these bands, over the tiles that have them. */

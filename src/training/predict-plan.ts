@@ -39,7 +39,8 @@ export async function* planPrediction(
   storage: Storage,
   { model, use }: ChosenModel,
   tile: TileRecord,
-  neighbours?: NeighbourContext,
+  neighbours: NeighbourContext | undefined,
+  dilation: number,
 ): AsyncGenerator<PlannedDerivation<PredictTask>> {
   const spec = getModelSpec(model.model);
   const { collection, scene, grid, geocode, start, end, platform } = tile;
@@ -54,7 +55,9 @@ export async function* planPrediction(
   };
   // If the base was applied by its id before the place was mapped by it anyway, its tile has another id.
   if (use === 'base') yield { obsolete: { ...derivation, parameters: { model: model.id } } };
-  const date = acquisitionFiles(storage, spec.inputs, tile);
+  // Other models replace no pixels.
+  const dilate = isCloudRemoval ? dilation : 0;
+  const date = acquisitionFiles(storage, spec.inputs, tile, dilate);
   if (!date) return yield { skipped: `they lack ${spec.inputs.join(', ')}` };
   if (isCloudRemoval && !tile.cloudCover) {
     // Older versions made a tile of every date.
@@ -75,8 +78,8 @@ export async function* planPrediction(
   const group = pixelSize?.group ?? own.name;
   const readsPrior = hasPrior(model);
   const planned =
-    neighbours && (await planHalo(neighbours, tile, { spec, group, size: read, values, readsPrior }));
-  const others = readsPrior && !planned ? await priorTiles(storage, spec, tile) : [];
+    neighbours && (await planHalo(neighbours, tile, { spec, group, size: read, values, readsPrior, dilate }));
+  const others = readsPrior && !planned ? await priorTiles(storage, spec, tile, dilate) : [];
   const { facts } = derivation;
   // The recipe distinguishes tiles of older versions, which also changed clear pixels, or had steps between the centres of patches.
   const recipe = [
@@ -86,6 +89,7 @@ export async function* planPrediction(
       : isCloudRemoval
         ? ['fills cloud and shadow']
         : []),
+    ...(dilate > 0 ? [`clouds are wider by ${dilate} m`] : []),
   ];
   yield {
     ...derivation,
@@ -119,11 +123,16 @@ interface PriorTile {
 }
 
 /** Returns other dates of the cell of a tile for the prior of cloud removal, the nearest in time first. */
-async function priorTiles(storage: Storage, spec: ModelSpec, tile: TileRecord): Promise<PriorTile[]> {
+async function priorTiles(
+  storage: Storage,
+  spec: ModelSpec,
+  tile: TileRecord,
+  dilate: number,
+): Promise<PriorTile[]> {
   const { collection, geocode, source } = tile;
   const filter = parseFilter({ collections: [collection], geocode, source });
   const found = await storage.getTiles(searchTiles(storage.index, filter).ids);
-  return nearestDates(tile, otherDates(storage, spec, tile, found));
+  return nearestDates(tile, otherDates(storage, spec, tile, found, dilate));
 }
 
 interface HaloDates {
@@ -138,11 +147,11 @@ interface HaloDates {
 /** Finds the dates of the priors of several cells, each with one tile of the scene, on any node. */
 async function planHaloDates(
   { storage, finder }: { storage: Storage; finder: TileFinder },
-  spec: ModelSpec,
+  { spec, dilate }: Pick<ReadAs, 'spec' | 'dilate'>,
   scene: TileRecord[],
 ): Promise<HaloDates> {
   const { found, isPartial } = await tilesOfCells(finder, scene);
-  const others = scene.map((tile) => otherDates(storage, spec, tile, found));
+  const others = scene.map((tile) => otherDates(storage, spec, tile, found, dilate));
   const priors = scene.map((tile, i) => nearestDates(tile, others[i]));
   const wanted = new Set(priors.flat().map(({ tile }) => tile.scene));
   const read = others.map((dates) => dates.filter(({ tile }) => wanted.has(tile.scene)));
@@ -185,6 +194,7 @@ function otherDates(
   { inputs }: ModelSpec,
   tile: TileRecord,
   found: TileRecord[],
+  dilate: number | undefined,
 ): PriorTile[] {
   const scenes = new Map<string, PriorTile>();
   for (const other of found.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
@@ -192,7 +202,7 @@ function otherDates(
     const isOfCell = other.grid === tile.grid && other.geocode === tile.geocode && other.id !== tile.id;
     // The cloud mask of a scene is also that of pixels in the cells whose prior has this scene.
     if (!isOfCell || other.cloudCover === null || !areAlike(inputs, tile, other)) continue;
-    const date = acquisitionFiles(storage, inputs, other);
+    const date = acquisitionFiles(storage, inputs, other, dilate);
     if (date && !scenes.has(other.scene)) scenes.set(other.scene, { tile: other, date });
   }
   return [...scenes.values()];
@@ -220,6 +230,8 @@ interface ReadAs {
   values: BandValueKind;
   /** True if it is a model of cloud removal that reads other dates. */
   readsPrior?: boolean;
+  /** Metres by which clouds are widened; 0 by default. */
+  dilate?: number;
 }
 
 interface PlannedHalo {
@@ -251,7 +263,7 @@ export async function planHalo(
     if (Math.abs(east) > 1 || Math.abs(south) > 1) continue;
     const { inputs } = as.spec;
     const size = other.groups.find(({ role, name }) => role === 'data' && name === as.group);
-    const date = acquisitionFiles(storage, inputs, other);
+    const date = acquisitionFiles(storage, inputs, other, as.dilate);
     const coarsest = coarsestGroup(inputs, other);
     if (!size || !date || !coarsest || coarsest.width < size.width || coarsest.height < size.height) continue;
     if (bandValueKinds(inputs, [other]).some((kind) => kind !== as.values)) continue;
@@ -268,7 +280,7 @@ export async function planHalo(
       ...(files && { model: files }),
     });
   }
-  const dates = readsPrior ? await planHaloDates(context, as.spec, [tile, ...tiles]) : undefined;
+  const dates = readsPrior ? await planHaloDates(context, as, [tile, ...tiles]) : undefined;
   return {
     halo: {
       origin: originOf(tile, as.size),

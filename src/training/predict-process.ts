@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import {
   DERIVE_RESULTS,
   type DeriveResults,
+  DILATION_SCHEMA,
   deriveTiles,
   type MadeTile,
   type PlannedDerivation,
@@ -112,6 +113,8 @@ interface PredictInputs {
   onlyOwn?: boolean;
   /** Reads the pixels around each tile, and blends the models of neighbouring places at their border. Default: true. */
   halo?: boolean;
+  /** Metres by which cloud and shadow are widened before they are filled. */
+  dilate?: number;
 }
 
 export interface PredictResults extends DeriveResults {
@@ -138,6 +141,10 @@ const OBJECTS = listOf({ type: 'object' });
 const OUTPUTS = {
   tiles: { title: 'New tiles', schema: { type: 'integer' } },
   unchanged: { title: 'Tiles that already existed', schema: { type: 'integer' } },
+  rims: {
+    title: 'Cloud removal: pixels that the masks call clear, and those that were filled too, close to clouds',
+    schema: { type: 'object', additionalProperties: { type: 'integer' } },
+  },
   skipped: {
     title: 'Tiles without a prediction, by reason',
     schema: { type: 'object', additionalProperties: { type: 'integer' } },
@@ -207,6 +214,7 @@ export function predictProcess(context: PredictContext): Process {
         },
         filter: filterSchema,
         engine: { enum: ENGINE_NAMES },
+        dilate: DILATION_SCHEMA,
         onlyOwn: {
           type: 'boolean',
           default: false,
@@ -282,7 +290,9 @@ async function predict(
     const neighbours =
       (inputs.halo ?? true) ? { storage, finder, modelOf, filesOf: verifiedModelFiles(storage) } : undefined;
     let partialHalos = 0;
-    const plan = (chosen: ChosenModel, tile: TileRecord) => planPrediction(storage, chosen, tile, neighbours);
+    const { dilate = DILATION_SCHEMA.default } = inputs;
+    const plan = (chosen: ChosenModel, tile: TileRecord) =>
+      planPrediction(storage, chosen, tile, neighbours, dilate);
     const planned = planPredictions(
       selectedTiles(storage, filter, job.isMine),
       choose,

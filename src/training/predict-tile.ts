@@ -225,7 +225,13 @@ async function cloudFreeTile(
     const store = conversion(REFLECTANCE_ENCODING, { dataType, scale, offset, nodata })!;
     for (let at = 0; at < filled.length; at++) if (filled[at]) pixels[at] = store(planes[b][at]);
   }
-  const codes = date.mask.map((code, at) => (filled[at] ? Mask.filled : code));
+  const stated = date.stated ?? date.mask;
+  const codes = stated.map((code, at) => (filled[at] ? Mask.filled : code));
+  const clear = stated.map((code) => Number(code === Mask.clear));
+  const rims = {
+    clear: clear.reduce((sum, is) => sum + is, 0),
+    replaced: clear.reduce((sum, is, at) => sum + (is & filled[at]), 0),
+  };
   const names = spec.inputs.map((name, b) => {
     const { scale, offset } = task.areCounts ? { scale: 1, offset: 0 } : bands[b];
     return { name, commonName: name, scale, offset };
@@ -236,7 +242,8 @@ async function cloudFreeTile(
       ? null
       : Uint8Array.from(filled, (is, at) => Number(is || Number.isFinite(date.bands[name]![at]))),
   );
-  return encodePredictedTile(task, date, { dataType, nodata, bands: names, stored, valid }, codes);
+  const encoding = { dataType, nodata, bands: names, stored, valid };
+  return { ...encodePredictedTile(task, date, encoding, codes), rims };
 }
 
 async function datesOf(

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { DerivePool, type DeriveResults, fillProcess } from '../../src/derive/index.js';
 import { localQueries } from '../../src/dht/index.js';
+import { cellSizeMetres, gridByName } from '../../src/grid/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Mask, type PixelArray } from '../../src/raster/index.js';
 import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
@@ -69,14 +70,31 @@ const cloudOf = (codes: Uint8Array) =>
     (code) => code >= 1 && code <= 4,
   );
 
+const CELL = cellSizeMetres(gridByName('geohash'), '9q8yyk');
+
+/** Clear and unassessed pixels at most so many metres, and at least a pixel, from cloud or shadow count as that. */
+function widened(codes: Uint8Array, metres: number): Uint8Array {
+  if (metres === 0) return codes;
+  const [x, y] = [Math.max(1, (metres * WIDTH) / CELL.width), Math.max(1, (metres * HEIGHT) / CELL.height)];
+  return codes.map((code, at) => {
+    if (code !== Mask.clear && code !== Mask.notAssessed) return code;
+    const isNear = (wanted: number) =>
+      codes.some((other, i) => {
+        const across = (i % WIDTH) - (at % WIDTH);
+        const down = Math.floor(i / WIDTH) - Math.floor(at / WIDTH);
+        return other === wanted && (across / x) ** 2 + (down / y) ** 2 <= 1 + 1e-12;
+      });
+    return isNear(Mask.cloud) ? Mask.cloud : isNear(Mask.shadow) ? Mask.shadow : code;
+  });
+}
+
 /** The rules of the documentation, applied pixel by pixel and band by band. `stored`: by tile, the bands of each group. */
 function oracle(
   base: TileRecord,
   masks: Map<string, Uint8Array>,
   stored: Map<string, PixelArray[][]>,
   others: TileRecord[],
-  cover: number,
-  cloud: number,
+  { toCoverage: cover, toCloud: cloud, dilate }: { toCoverage: number; toCloud: number; dilate: number },
 ) {
   const donors = others.filter(({ start }) => Math.abs(start - base.start) <= 16 * DAY);
   donors.sort(
@@ -85,24 +103,16 @@ function oracle(
       Math.abs(a.start - base.start) - Math.abs(b.start - base.start) ||
       (a.id < b.id ? -1 : 1),
   );
-  const mask = [...masks.get(base.id)!];
+  const own = masks.get(base.id)!;
+  const mask = [...widened(own, dilate)];
   const from: (string | null)[] = mask.map((code) => (code === 0 ? null : base.id));
   const used = [base.id];
-  for (const { id } of donors) {
-    if (coverageOf(Uint8Array.from(mask)) >= cover && (cloudOf(Uint8Array.from(mask)) ?? 100) <= cloud) break;
-    const donor = masks.get(id)!;
-    let gave = false;
-    for (const [i, code] of mask.entries()) {
-      const theirs = donor[i]!;
-      const fits =
-        ([0, 2, 3, 255].includes(code) && [1, 4].includes(theirs)) || (code === 0 && theirs === 255);
-      if (!fits) continue;
-      mask[i] = theirs;
-      from[i] = id;
-      gave = true;
-    }
-    if (gave) used.push(id);
+  // Rims of donors fill what is left of the cloud itself.
+  for (const metres of dilate === 0 ? [0] : [dilate, 0]) {
+    if (metres !== dilate) for (const [i, code] of own.entries()) if (from[i] === base.id) mask[i] = code;
+    fillBy(metres);
   }
+  const codes = Uint8Array.from(mask, (code, i) => (from[i] === base.id ? own[i]! : code));
   /** By group, band and pixel: the tile that gives the value; null for a gap. */
   const sources = stored.get(base.id)!.map((bands, g) => {
     const fine = (i: number) => {
@@ -119,21 +129,41 @@ function oracle(
     const size = bands[0]!.length;
     const covered = () =>
       (100 * bands[0]!.filter((_, i) => given.every((band) => band[i] !== null)).length) / size;
-    for (const codes of [[1, 4], [255]])
+    for (const kind of [[1, 4], [255]])
       for (const { id } of donors) {
         if (covered() >= cover) break;
+        const theirs = widened(masks.get(id)!, dilate);
         for (const [b, band] of given.entries())
           for (const [i, source] of band.entries()) {
-            const gap = source === null && [1, 4, 255].includes(mask[fine(i)]!);
-            if (!gap || !codes.includes(masks.get(id)![fine(i)]!) || stored.get(id)![g]![b]![i] === 0)
-              continue;
+            const gap = source === null && [1, 4, 255].includes(codes[fine(i)]!);
+            if (!gap || !kind.includes(theirs[fine(i)]!) || stored.get(id)![g]![b]![i] === 0) continue;
             band[i] = id;
             if (!used.includes(id)) used.push(id);
           }
       }
     return given;
   });
-  return { mask: Uint8Array.from(mask), from, used, sources };
+  return { mask: codes, from, used, sources };
+
+  function fillBy(metres: number) {
+    for (const { id } of donors) {
+      if (coverageOf(Uint8Array.from(mask)) >= cover && (cloudOf(Uint8Array.from(mask)) ?? 100) <= cloud)
+        break;
+      const donor = widened(masks.get(id)!, metres);
+      let gave = false;
+      for (const [i, code] of mask.entries()) {
+        const theirs = donor[i]!;
+        const fits =
+          ([0, 2, 3, 255].includes(code) && [1, 4].includes(theirs)) ||
+          (code === 0 && theirs === Mask.notAssessed);
+        if (!fits) continue;
+        mask[i] = theirs;
+        from[i] = id;
+        gave = true;
+      }
+      if (gave && !used.includes(id)) used.push(id);
+    }
+  }
 }
 
 test('fill chooses the same pixels as a naive loop over pixels and dates', async (t) => {
@@ -151,16 +181,15 @@ test('fill chooses the same pixels as a naive loop over pixels and dates', async
     fc.array(date, { minLength: 2, maxLength: 5 }),
     fc.constantFrom(0, 50, 90, 100),
     fc.constantFrom(0, 10, 60),
-    async (dates, toCoverage, toCloud) => {
+    fc.constantFrom(0, 10, 75, 130),
+    async (dates, toCoverage, toCloud, dilate) => {
+      const inputs = { toCoverage, toCloud, dilate };
       const storage = await Storage.open(join(dir, `run${run++}`), { reserve: 0 });
       try {
         const tiles: TileRecord[] = [];
         for (const [i, { day, seed, weights, coding }] of dates.entries())
           tiles.push(...(await storeScene(storage, sceneOf(`s${i}`, day, seed, [...weights], coding))));
-        const results = await runProcess<DeriveResults>(storage, process_(storage, workers), {
-          toCoverage,
-          toCloud,
-        });
+        const results = await runProcess<DeriveResults>(storage, process_(storage, workers), inputs);
         const made = await derivedTiles(storage, 'filled');
         assert.equal(made.length, results.tiles);
         assert.equal(results.failures, 0);
@@ -170,21 +199,27 @@ test('fill chooses the same pixels as a naive loop over pixels and dates', async
           masks.set(tile.id, (await pixelsOf(storage, tile, 'mask'))[0] as Uint8Array);
           bands.set(tile.id, [await pixelsOf(storage, tile, '10m'), await pixelsOf(storage, tile, '20m')]);
         }
+        const rims = { clear: 0, replaced: 0 };
         for (const tile of made) {
           const base = tiles.find(({ id }) => id === tile.derivedFrom[0])!;
           const others = tiles.filter((other) => other !== base);
-          const { mask, from, used, sources } = oracle(base, masks, bands, others, toCoverage, toCloud);
+          const { mask, from, used, sources } = oracle(base, masks, bands, others, inputs);
+          for (const [i, code] of masks.get(base.id)!.entries()) {
+            if (code !== Mask.clear) continue;
+            rims.clear++;
+            if (from[i] !== base.id) rims.replaced++;
+          }
           assert.deepEqual(tile.derivedFrom, used);
           assert.deepEqual(masks.get(tile.id), mask);
           const provenance = await pixelsOf(storage, tile, 'provenance');
           const group = tile.groups.find(({ name }) => name === 'provenance')!;
-          const inputs = from.map((id) => (id === null ? 255 : used.indexOf(id)));
-          assert.deepEqual([...provenance[0]!], inputs);
+          const ofPixels = from.map((id) => (id === null ? 255 : used.indexOf(id)));
+          assert.deepEqual([...provenance[0]!], ofPixels);
           for (const [b, { name }] of group.bands.entries()) {
             if (b === 0) continue;
             const band = ['red', 'nir', 'swir'].findIndex((one) => name === `source_index_${one}`);
             const ofBand = sources[band < 2 ? 0 : 1]![band < 2 ? band : 0]!;
-            const expected = inputs.map((pixel, i) => {
+            const expected = ofPixels.map((pixel, i) => {
               const coarse = Math.floor(i / WIDTH / 2) * (WIDTH / 2) + Math.floor((i % WIDTH) / 2);
               const id = ofBand[band < 2 ? i : coarse];
               const whole =
@@ -230,10 +265,8 @@ test('fill chooses the same pixels as a naive loop over pixels and dates', async
             (100 * sources[0]![0]!.filter((id) => id !== null).length) / from.length,
           );
         }
-        const again = await runProcess<DeriveResults>(storage, process_(storage, workers), {
-          toCoverage,
-          toCloud,
-        });
+        assert.deepEqual(results.rims, made.length > 0 ? rims : undefined);
+        const again = await runProcess<DeriveResults>(storage, process_(storage, workers), inputs);
         assert.deepEqual([again.tiles, again.unchanged], [0, made.length]);
         const report = await verify(storage);
         assert.deepEqual([report.problemCount, report.orphanCount], [0, 0]);

@@ -19,11 +19,13 @@ import {
   windowOf,
 } from '../../src/derive/gaps.js';
 import { cellSizes, tileBytes } from '../../src/derive/split.js';
-import { cellSizeMetres, type GridName, gridByName } from '../../src/grid/index.js';
+import { type GridName, gridByName, nominalSizeMetres } from '../../src/grid/index.js';
 import { allocatePixels, bandValidity, type DataType, Mask } from '../../src/raster/index.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
+
+type Size = ReturnType<typeof nominalSizeMetres>;
 
 const runs = { seed: 42, numRuns: 300 };
 const CODES: number[] = [Mask.nodata, Mask.clear, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed];
@@ -281,7 +283,10 @@ test('groups of another cell have the same pixels if these nest, otherwise the n
 
   // Other sizes are derived from the pixel size of the first tile, to three digits.
   const nominal = ({ grid, geocode, groups: [first] }: ReturnType<typeof tile>, to: string) => {
-    const [from, there] = [cellSizeMetres(gridByName(grid), geocode), cellSizeMetres(gridByName(grid), to)];
+    const [from, there] = [geocode, to].map((one) => nominalSizeMetres(gridByName(grid), one)) as [
+      Size,
+      Size,
+    ];
     const digits = (metres: number) => Number(metres.toPrecision(3));
     return sizes(
       Math.round(there.width / digits(from.width / first!.width)),

@@ -57,7 +57,7 @@ const contextOf = (storage: Storage, workers: DerivePool) => ({
 });
 
 const fill = (storage: Storage, workers: DerivePool) =>
-  runProcess<DeriveResults>(storage, fillProcess(contextOf(storage, workers)), {});
+  runProcess<DeriveResults>(storage, fillProcess(contextOf(storage, workers)), { dilate: 0 });
 const split = (storage: Storage, workers: DerivePool, source = 'raw') =>
   runProcess<DeriveResults>(storage, splitProcess(contextOf(storage, workers)), {
     precision: CELL.length + 1,

@@ -53,6 +53,8 @@ test('a Collection 2 scene: bands, calibration, quality', async (t) => {
   assert.ok(Math.abs(Number(red?.scale) - 2e-5 / sun) < 1e-12);
   assert.ok(Math.abs(Number(red?.offset) + 0.1 / sun) < 1e-9);
 
+  assert.equal(scene.sunAzimuth, 147.32815208);
+
   const codes = scene.quality[0].codes as Uint8Array;
   const expected = { 1: 255, 2: 2, 4: 2, 8: 2, 16: 3, 32: 4, 64: 1, 128: 1, 24: 2 };
   for (const [value, code] of Object.entries(expected))

@@ -35,6 +35,7 @@ for (const { level, baseline, mask } of CASES) {
         assert.deepEqual([band.scale, band.offset], [0.0001, shifted ? -0.1 : 0]);
     }
     assert.equal(scene.reflectanceTest, mask === undefined);
+    assert.equal(scene.sunAzimuth, 151.4452);
     assert.equal(scene.quality.length, mask?.split(' ').length ?? 0);
     assert.deepEqual({ ...(await describeOne(product.metadataPath)), path: '' }, { ...scene, path: '' });
   });

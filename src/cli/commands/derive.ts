@@ -65,7 +65,7 @@ function skippedTiles({ examples = {} }: DeriveResults, reason: string, number: 
 }
 
 function printResults(results: Timed<DeriveResults>): void {
-  const { tiles, unchanged, removed = 0, skipped, failed, failures, seconds } = results;
+  const { tiles, unchanged, removed = 0, skipped, failed, failures, seconds, rims } = results;
   for (const { tile, code, message } of failed) logToStderr(`failed ${tile}: ${message} [${code}]`);
   // If nothing was derived, `skipReasons` prints the reasons.
   for (const [reason, number] of tiles + unchanged + removed + failures > 0 ? Object.entries(skipped) : [])
@@ -75,6 +75,12 @@ function printResults(results: Timed<DeriveResults>): void {
   print(
     `${plural(tiles, 'tile')} made, ${unchanged} unchanged${removing}${failing}, ${formatDuration(seconds)}`,
   );
+  if (rims && rims.replaced > 0) {
+    const share = Number(((100 * rims.replaced) / rims.clear).toPrecision(2));
+    print(
+      `${share} % of the clear pixels were replaced too, because they are close to cloud or shadow (--dilate)`,
+    );
+  }
 }
 
 function deriveCommand(name: string, description: string, source: TileSource, options: Option[]): Command {
@@ -83,6 +89,13 @@ function deriveCommand(name: string, description: string, source: TileSource, op
     await runDerive(name, source, { filter: toFilterParams(flags), ...optionValues(options, flags) }, flags);
   });
 }
+
+export const dilateOption = () =>
+  createOption(
+    '--dilate <metres>',
+    'also replace clear pixels up to this distance from cloud and shadow, at least one pixel; 0 for none, default 90',
+    parseNumberOption,
+  );
 
 export const coalesceCommand = () =>
   deriveCommand(
@@ -120,6 +133,7 @@ export const fillCommand = () =>
         'fill until the cloud cover is at most this percentage; default 0',
         parseNumberOption,
       ),
+      dilateOption(),
     ],
   );
 

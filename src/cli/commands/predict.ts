@@ -10,9 +10,15 @@ import {
   withJobOptions,
 } from '../options.js';
 import { formatMse, logToStderr, print } from '../output.js';
-import { runDerive } from './derive.js';
+import { dilateOption, runDerive } from './derive.js';
 
-type PredictFlags = JobOptions & { engine?: string; version?: string; onlyOwn?: boolean; halo: boolean };
+type PredictFlags = JobOptions & {
+  engine?: string;
+  version?: string;
+  onlyOwn?: boolean;
+  halo: boolean;
+  dilate?: number;
+};
 
 export function predictCommand(): Command {
   const command = new Command('predict')
@@ -30,12 +36,14 @@ export function predictCommand(): Command {
       '--only-own',
       'skip tiles whose places have no model of their own, instead of using the model of a similar place or of the region',
     )
+    .addOption(dilateOption())
     .option('--no-halo', 'map each tile alone: faster, but with seams at the borders of tiles');
   command.addHelpText('after', RAW_SOURCE_HELP);
   return withJobOptions(command).action(async (model: string, flags: PredictFlags) => {
     const source = model.startsWith('cloud-removal') ? 'cloud-free' : 'predicted';
-    const { version, engine, onlyOwn, halo } = flags;
-    const inputs = { model, version, filter: toFilterParams(flags), engine, onlyOwn, ...(!halo && { halo }) };
+    const { version, engine, onlyOwn, dilate, halo } = flags;
+    const filter = toFilterParams(flags);
+    const inputs = { model, version, filter, engine, onlyOwn, dilate, ...(!halo && { halo }) };
     const results = await runDerive<PredictResults>('predict', source, inputs, flags);
     const { tiles, unchanged, failures, skipped, worse = [], uses, partialHalos } = results;
     if (Object.keys(skipped).some((reason) => reason.endsWith(`have no model ${model}`)))

@@ -1,38 +1,179 @@
-/** Chooses how cloud is detected in a scene, and detects it in one cell from its staged files. */
+/** Chooses how cloud is detected in a scene, and detects it from the staged files of its cells. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { cellSizeMetres, type Grid, type PixelSize } from '../../grid/index.js';
 import { Mask, type PixelArray, readRaster } from '../../raster/index.js';
 import { cloudModelUnreadable } from '../errors.js';
 import { referenceGroup, type Scene, type SourceBand } from '../scene.js';
-import { type BandPixels, sampleNearest } from './filters.js';
+import { areaMean, type BandPixels, type BandSize, sampleNearest } from './filters.js';
 import { type LightgbmModel, parseLightgbm, readCloudModelFile } from './lightgbm.js';
-import { detectCloudByReflectance } from './reflectance.js';
+import { classifyLight } from './reflectance.js';
 import { detectCloudByModel, MODEL_BANDS } from './s2cloudless.js';
+import { findCloudAndShadow, type LightRaster } from './shadow.js';
 
-/** A cell whose files are staged. */
-export interface CloudRequest extends CloudDetector {
+/** The memory of a `LightRaster`, which threads share. */
+export interface SharedLight {
+  buffer: SharedArrayBuffer;
+  /** Offset in the buffer, bytes. */
+  offset: number;
+  width: number;
+  height: number;
+}
+
+/** The part of one cell in a `SharedLight`. */
+export interface LightPart extends BandSize {
+  left: number;
+  top: number;
+}
+
+interface LightLayout extends BandSize {
+  bytes: number;
+  /** By geocode. */
+  parts: Map<string, LightPart>;
+}
+
+/** Codes and two bands. */
+const LIGHT_BYTES = 3;
+/** Finer pixels are averaged: the settings of the tests were found with pixels of this size. Metres. */
+const LIGHT_PIXEL_METRES = 30;
+
+/**
+ * Lays out the cells of a scene in one raster with square pixels, so that cloud can shade the ground of other cells. All cells have
+ * the same number of pixels. Pixels grow if the raster needs more than `bytes` otherwise.
+ */
+export function layOutCells(
+  grid: Grid,
+  geocodes: string[],
+  resolution: PixelSize,
+  bytes: number,
+): LightLayout {
+  const places = placeCells(grid, geocodes);
+  const columns = 1 + places.reduce((max, { column }) => Math.max(max, column), 0);
+  const rows = 1 + places.reduce((max, { row }) => Math.max(max, row), 0);
+  const sizes = geocodes.map((geocode) => cellSizeMetres(grid, geocode));
+  const metres = Math.max(LIGHT_PIXEL_METRES, resolution.x, resolution.y);
+  const pixelsOf = (side: 'width' | 'height', pixel: number) =>
+    Math.max(1, Math.round(sizes.reduce((max, size) => Math.max(max, size[side]), 0) / pixel));
+  for (let pixel = metres; ; pixel *= 1.25) {
+    const width = pixelsOf('width', pixel);
+    const height = pixelsOf('height', pixel);
+    const size = columns * width * rows * height * LIGHT_BYTES;
+    if (size > bytes && width * height > 1) continue;
+    const parts = places.map(({ column, row }) => ({
+      left: column * width,
+      top: row * height,
+      width,
+      height,
+    }));
+    return {
+      ...{ width: columns * width, height: rows * height, bytes: size },
+      parts: new Map(geocodes.map((geocode, i) => [geocode, parts[i]])),
+    };
+  }
+}
+
+/** Columns from the west and rows from the north, from 0. Columns count along the shorter of the two ways around the Earth. */
+function placeCells(grid: Grid, geocodes: string[]): { column: number; row: number }[] {
+  const { west, east, north } = grid.extent;
+  const bounds = geocodes.map((geocode) => grid.bounds(geocode));
+  const { west: left, east: right, north: top, south: bottom } = bounds[0];
+  const around = Math.round((east - west) / (right - left));
+  const places = bounds.map((cell) => ({
+    column: Math.round((cell.west - west) / (right - left)),
+    row: Math.round((north - cell.north) / (top - bottom)),
+  }));
+  const used = [...new Set(places.map(({ column }) => column))].sort((a, b) => a - b);
+  // The scene begins behind the widest gap.
+  const gap = (i: number) => (i === 0 ? used[0] + around - used.at(-1)! : used[i] - used[i - 1]);
+  const first = used[used.reduce((widest, _, i) => (gap(i) > gap(widest) ? i : widest), 0)];
+  const highest = places.reduce((min, { row }) => Math.min(min, row), Infinity);
+  return places.map(({ column, row }) => ({
+    column: (column - first + around) % around,
+    row: row - highest,
+  }));
+}
+
+/** A cell whose files are staged in a folder. */
+interface StagedCell {
   /** Size of the mask in pixels. */
-  cell: { width: number; height: number };
-  /** Folder of the staged files. */
+  cell: BandSize;
   folder: string;
 }
 
+/** A cell of a scene in whose raster cloud was found. */
+export interface FoundCloud extends StagedCell {
+  light: SharedLight;
+  part: LightPart;
+}
+
+/** A cell for the operator's model. */
+export interface ModelledCloud extends StagedCell {
+  test: Extract<CloudDetection, { kind: 'model' }>;
+  bands: CloudDetector['bands'];
+}
+
+/** A cell whose pixels are classified. */
+export interface ClassifiedLight extends FoundCloud {
+  bands: CloudDetector['bands'];
+}
+
 /** Mask codes that replace those of the cell's staged mask. */
-export async function detectCloud({ cell, folder, test, bands }: CloudRequest): Promise<Uint8Array> {
-  const { width, height } = cell;
-  const staged = await readRaster(join(folder, 'mask.tif'));
-  const valid = (staged.bands[0] as Uint8Array).map((code) => (code === Mask.nodata ? 0 : 1));
+export async function detectCloud(request: FoundCloud | ModelledCloud): Promise<Uint8Array> {
+  const { width, height } = request.cell;
+  const valid = await readValid(request.folder);
   const codes = new Uint8Array(valid.length);
-  const pixels: Record<string, BandPixels> = {};
-  for (const [name, band] of Object.entries(bands)) pixels[name] = await readBand(folder, band);
-  if (test.kind === 'model') {
-    const model = await loadModel(test.path);
-    detectCloudByModel(model, pixels, valid, codes, width, height, test.pixelSize);
+  if ('test' in request) {
+    const { test, bands } = request;
+    const pixels = await readBands(request.folder, bands);
+    detectCloudByModel(await loadModel(test.path), pixels, valid, codes, width, height, test.pixelSize);
     return codes;
   }
-  const six = Object.entries(pixels).map(([name, band]) => [name, sampleNearest(band, width, height)]);
-  detectCloudByReflectance(Object.fromEntries(six), valid, codes);
-  return codes;
+  const { light, part } = request;
+  const raster = lightRaster(light);
+  const found = new Uint8Array(part.width * part.height);
+  for (let row = 0; row < part.height; row++) {
+    const start = (part.top + row) * light.width + part.left;
+    found.set(raster.codes.subarray(start, start + part.width), row * part.width);
+  }
+  const sampled = sampleNearest({ ...part, pixels: found }, width, height);
+  return codes.map((_, at) => (valid[at] === 0 ? Mask.nodata : sampled[at]));
+}
+
+/** Classifies the pixels of a cell into its part of the raster of the scene. */
+export async function classifyCell({ cell, folder, bands, light, part }: ClassifiedLight): Promise<void> {
+  const valid = await readValid(folder);
+  const pixels = Object.entries(await readBands(folder, bands)).map(([name, band]) => {
+    const { width, height } = band;
+    const isValid = sampleNearest({ ...cell, pixels: valid }, width, height);
+    const own = band.pixels.map((value, at) => (isValid[at] === 0 ? NaN : value));
+    return [name, areaMean({ width, height, pixels: own }, part.width, part.height)];
+  });
+  const share = areaMean({ ...cell, pixels: Float32Array.from(valid) }, part.width, part.height);
+  const holdsData = Uint8Array.from(share, (value) => Number(value > 0));
+  classifyLight(Object.fromEntries(pixels), holdsData, part.width, lightRaster(light), part);
+}
+
+/** Finds cloud and shadow in the raster of the scene when all its cells are classified. */
+export function findCloudInScene(light: SharedLight, sunAzimuth: number | undefined): void {
+  findCloudAndShadow(lightRaster(light), sunAzimuth);
+}
+
+function lightRaster({ buffer, offset, width, height }: SharedLight): LightRaster {
+  const size = width * height;
+  const [codes, nir, swir16] = [0, 1, 2].map((i) => new Uint8Array(buffer, offset + i * size, size));
+  return { width, height, codes, nir, swir16 };
+}
+
+/** 1 where the staged mask holds data. */
+async function readValid(folder: string): Promise<Uint8Array> {
+  const { bands } = await readRaster(join(folder, 'mask.tif'));
+  return (bands[0] as Uint8Array).map((code) => (code === Mask.nodata ? 0 : 1));
+}
+
+async function readBands(folder: string, bands: CloudDetector['bands']): Promise<Record<string, BandPixels>> {
+  const pixels: Record<string, BandPixels> = {};
+  for (const [name, band] of Object.entries(bands)) pixels[name] = await readBand(folder, band);
+  return pixels;
 }
 
 /** Physical values; NaN for pixels without data. */
@@ -57,7 +198,8 @@ async function loadModel(path: string): Promise<LightgbmModel> {
 }
 
 type CloudDetection =
-  | { kind: 'reflectance' }
+  /** `sunAzimuth`: degrees, clockwise from north, if it is known. */
+  | { kind: 'reflectance'; sunAzimuth: number | undefined }
   /** `pixelSize`: of the mask, metres. */
   | { kind: 'model'; path: string; pixelSize: number };
 
@@ -114,7 +256,10 @@ export function chooseDetector(
     scene.warnings.push('cloud is not assessed: the tests need reflectance from 0 to 1; set --scale');
     return null;
   }
-  return { test: { kind: 'reflectance' }, bands };
+  // Without the band, thin cirrus remains undetected.
+  const cirrus = findBands(scene, { cirrus: ['cirrus'] }, (band) => band.commonName);
+  const sunAzimuth = Number.isFinite(scene.sunAzimuth) ? scene.sunAzimuth : undefined;
+  return { test: { kind: 'reflectance', sunAzimuth }, bands: { ...bands, ...cirrus } };
 }
 
 /** True for integers without a scale to reflectance: the tests would detect cloud everywhere. */

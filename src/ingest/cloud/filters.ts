@@ -3,11 +3,14 @@
  * disk of radius r contains the cells with dx^2 + dy^2 <= r^2. Grids are in row order.
  */
 
-export interface BandPixels {
-  /** Row order, top row first. */
-  pixels: Float32Array;
+export interface BandSize {
   width: number;
   height: number;
+}
+
+export interface BandPixels extends BandSize {
+  /** Row order, top row first. */
+  pixels: Float32Array;
 }
 
 /** The source pixels of a row or column that overlap one cell: from `first` on, one weight per pixel. */
@@ -21,6 +24,7 @@ interface Overlap {
  * not be an integer. NaN pixels do not count; a cell without other pixels is NaN.
  */
 export function areaMean({ pixels, width, height }: BandPixels, columns: number, rows: number): Float32Array {
+  if (width === columns && height === rows) return pixels;
   const out = new Float32Array(columns * rows);
   const across = overlaps(width, columns);
   for (const [row, down] of overlaps(height, rows).entries()) {
@@ -106,7 +110,7 @@ export function dilate(flags: Uint8Array, width: number, height: number, radius:
   return out;
 }
 
-function forEachInDisk(
+export function forEachInDisk(
   x: number,
   y: number,
   width: number,

@@ -7,14 +7,23 @@
  * cloud step of Luo, Trishchenko & Khlopenkov 2008, "Developing clear-sky, cloud and cloud shadow mask for producing clear-sky
  * composites at 250-meter spatial resolution", Remote Sensing of Environment 112, which needs no thermal band.
  *
- * Snow is not detected: without temperature, Fmask's snow test (equation 20) classifies cloud shadow as snow. Shadow is not
- * detected either. docs/reference/benchmarks.md has the scores.
+ * Both tests classify pixels: those that pass both are cloud, and bright ones are cloud beside cloud, because sensors whose blue
+ * band saturates fail Fmask's tests in the middle of clouds. `shadow.ts` then uses the neighbours of the pixels.
+ *
+ * Snow is not detected: without temperature, Fmask's snow test (equation 20) classifies cloud shadow as snow.
+ * docs/reference/benchmarks.md has the scores.
  */
 import { Mask } from '../../raster/index.js';
 import { badCloudBands } from '../errors.js';
+import { type CloudSettings, findCloudAndShadow, LIGHT_SCALE, Light, type LightRaster } from './shadow.js';
 
-/** Reflectance at the top of the atmosphere, 0-1, all of one size. Centres: 0.48, 0.56, 0.66, 0.86, 1.6 and 2.2 micrometres. */
-export type CloudBands = Record<'blue' | 'green' | 'red' | 'nir' | 'swir16' | 'swir22', Float32Array>;
+/**
+ * Reflectance at the top of the atmosphere, 0-1, all of one size. Centres: 0.48, 0.56, 0.66, 0.86, 1.6 and 2.2 micrometres; 1.37
+ * for cirrus.
+ */
+export type CloudBands = Record<'blue' | 'green' | 'red' | 'nir' | 'swir16' | 'swir22', Float32Array> & {
+  cirrus?: Float32Array;
+};
 
 /**
  * Fmask's potential cloud pixels. Ratios are multiplied out to avoid division by zero. The test fails if a sum is negative
@@ -47,24 +56,61 @@ export function passesBrightnessTest(blue: number, red: number, swir16: number):
 }
 
 /**
- * Writes mask codes for one image: nodata if `valid` is 0, not assessed if a band is not finite, else cloud or clear. All
- * arrays have one entry per pixel.
+ * Finds cloud and shadow in one image: mask codes, nodata if `valid` is 0, not assessed if a band is not finite or it is unclear
+ * whether a pixel is cloud or in shadow. All arrays have one entry per pixel. `sunAzimuth`: see `findCloudAndShadow`.
  */
-export function detectCloudByReflectance(bands: CloudBands, valid: Uint8Array, out: Uint8Array): void {
-  const { blue, green, red, nir, swir16, swir22 } = bands;
-  for (const [name, { length }] of Object.entries({ ...bands, out })) {
-    if (length !== valid.length) throw badCloudBands(name, length, valid.length);
-  }
+export function detectCloudByReflectance(
+  bands: CloudBands,
+  valid: Uint8Array,
+  width: number,
+  sunAzimuth?: number,
+  settings?: CloudSettings,
+): Uint8Array {
+  const height = valid.length / width;
+  const [codes, nir, swir16] = [0, 1, 2].map(() => new Uint8Array(valid.length));
+  const raster = { width, height, codes, nir, swir16 };
+  classifyLight(bands, valid, width, raster);
+  findCloudAndShadow(raster, sunAzimuth, settings);
+  return codes;
+}
+
+/** Writes classes and light of an image of `columns` columns into the raster, at a position. */
+export function classifyLight(
+  bands: CloudBands,
+  valid: Uint8Array,
+  columns: number,
+  raster: LightRaster,
+  { left, top } = { left: 0, top: 0 },
+): void {
+  for (const [name, band] of Object.entries(bands))
+    if (band.length !== valid.length) throw badCloudBands(name, band.length, valid.length);
+  const { blue, green, red, nir, swir16, swir22, cirrus } = bands;
   for (let i = 0; i < valid.length; i++) {
-    const b = blue[i];
-    const g = green[i];
-    const r = red[i];
-    const n = nir[i];
-    const s = swir16[i];
-    const t = swir22[i];
-    if (valid[i] === 0) out[i] = Mask.nodata;
-    else if (!Number.isFinite(b + g + r + n + s + t)) out[i] = Mask.notAssessed;
-    else
-      out[i] = passesBrightnessTest(b, r, s) && isPotentialCloud(b, g, r, n, s, t) ? Mask.cloud : Mask.clear;
+    const at = (top + Math.floor(i / columns)) * raster.width + left + (i % columns);
+    raster.codes[at] =
+      valid[i] === 0
+        ? Mask.nodata
+        : classOf(blue[i], green[i], red[i], nir[i], swir16[i], swir22[i], cirrus?.[i] ?? 0);
+    raster.nir[at] = Math.min(255, Math.max(0, Math.round(nir[i] * LIGHT_SCALE)));
+    raster.swir16[at] = Math.min(255, Math.max(0, Math.round(swir16[i] * LIGHT_SCALE)));
   }
+}
+
+/** Thin cirrus at 1.37 micrometres, where water vapour hides the ground (unless it is high and dry). */
+const CIRRUS_REFLECTANCE = 0.02;
+
+function classOf(
+  blue: number,
+  green: number,
+  red: number,
+  nir: number,
+  swir16: number,
+  swir22: number,
+  cirrus: number,
+): number {
+  if (!Number.isFinite(blue + green + red + nir + swir16 + swir22)) return Mask.notAssessed;
+  const isBright = passesBrightnessTest(blue, red, swir16);
+  if (isBright && isPotentialCloud(blue, green, red, nir, swir16, swir22)) return Mask.cloud;
+  if (cirrus > CIRRUS_REFLECTANCE) return Light.cirrus;
+  return isBright ? Light.bright : Mask.clear;
 }

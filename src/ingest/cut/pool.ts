@@ -3,16 +3,7 @@
 import { Semaphore, WorkerPool } from '../../async/index.js';
 import { bytesPerSample } from '../../raster/index.js';
 import type { DescribeOptions, Scene } from '../scene.js';
-import type {
-  CubeTask,
-  DecodeTask,
-  DetectCloudTask,
-  EmptyTileTask,
-  IngestResult,
-  IngestResults,
-  IngestTask,
-  WarpTask,
-} from './tasks.js';
+import type { DecodeTask, IngestResult, IngestResults, IngestTask } from './tasks.js';
 
 /** Fraction of the memory for all GDAL processes, and the largest size of one besides its rows. */
 const GDAL_MEMORY_FRACTION = 0.4;
@@ -68,7 +59,7 @@ export class IngestPool {
   }
 
   /** Cuts or makes files of one cell. */
-  run<Task extends WarpTask | CubeTask | EmptyTileTask | DetectCloudTask>(
+  run<Task extends Exclude<IngestTask, { kind: 'describe' | 'decode' }>>(
     task: Task,
     signal?: AbortSignal,
   ): Promise<IngestResults[Task['kind']]> {

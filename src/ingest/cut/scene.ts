@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 import type { Grid, PixelGrid } from '../../grid/index.js';
-import { type RasterHeader, spectralTags } from '../../raster/index.js';
+import { Mask, type RasterHeader, spectralTags } from '../../raster/index.js';
 import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } from '../../storage/index.js';
-import type { CloudDetector } from '../cloud/detect.js';
+import { type CloudDetector, type LightPart, layOutCells } from '../cloud/detect.js';
 import { type CutPass, groupPixelGrids, isCubeGroup, planCutPasses, type ScenePlan } from '../plan.js';
 import {
   type IngestHooks,
@@ -331,18 +331,43 @@ async function detectCloudInCells(
   cells: CellState[],
   { test, bands }: CloudDetector,
 ): Promise<void> {
-  const { pool, scene, signal, concurrency } = work;
+  const { pool, memory, scene, grid, signal, concurrency } = work;
   const finest = scene.groups.indexOf(referenceGroup(scene));
-  await mapConcurrent(cells, concurrency, async (cell) => {
-    const written = cell.results[finest] as WrittenResult;
-    const folder = cell.folder as string;
-    const own = cellGroup(work, finest, cell);
-    const task: DetectCloudTask = { kind: 'assess', cell: own, folder, test, bands };
+  const stagedCell = (cell: CellState) => ({
+    cell: cellGroup(work, finest, cell),
+    folder: cell.folder as string,
+  });
+  const assess = async (cell: CellState, task: DetectCloudTask) => {
     const { file, cloudCover, footprint } = await pool.run(task, signal);
-    await writeStaged(work.write, folder, file);
+    await writeStaged(work.write, task.folder, file);
+    const written = cell.results[finest] as WrittenResult;
     written.mask = { record: file.record, cloudCover, footprint, coverage: written.mask!.coverage };
     work.step();
-  });
+  };
+  if (test.kind === 'model') {
+    await mapConcurrent(cells, concurrency, (cell) =>
+      assess(cell, { kind: 'assess', ...stagedCell(cell), test, bands }),
+    );
+    return;
+  }
+  if (cells.length === 0) return;
+  const geocodes = cells.map(({ geocode }) => geocode);
+  const layout = layOutCells(grid, geocodes, referenceGroup(scene).resolution, memory.size);
+  const { release, ...shared } = await memory.allocate(layout.bytes, scene.path, signal);
+  try {
+    const light = { ...shared, width: layout.width, height: layout.height };
+    const partOf = ({ geocode }: CellState) => layout.parts.get(geocode) as LightPart;
+    new Uint8Array(light.buffer, light.offset, layout.bytes).fill(Mask.nodata);
+    await mapConcurrent(cells, concurrency, (cell) =>
+      pool.run({ kind: 'light', ...stagedCell(cell), bands, light, part: partOf(cell) }, signal),
+    );
+    await pool.run({ kind: 'shadow', light, sunAzimuth: test.sunAzimuth }, signal);
+    await mapConcurrent(cells, concurrency, (cell) =>
+      assess(cell, { kind: 'assess', ...stagedCell(cell), light, part: partOf(cell) }),
+    );
+  } finally {
+    release();
+  }
 }
 
 /** Runs in the main thread: while the disk syncs a file, the worker threads cut the next ones. */

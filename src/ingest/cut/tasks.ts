@@ -10,7 +10,7 @@ import {
   type ValidityBand,
 } from '../../raster/index.js';
 import type { ClassRecord, GroupRecord } from '../../storage/index.js';
-import type { CloudRequest } from '../cloud/detect.js';
+import type { ClassifiedLight, FoundCloud, ModelledCloud, SharedLight } from '../cloud/detect.js';
 import type { GeoBox } from '../georeferencing.js';
 import type { DescribeOptions, Scene } from '../scene.js';
 import type { DecodeRequest } from './memory.js';
@@ -148,12 +148,24 @@ export interface EmptyTileTask {
   cell: CellGroup;
 }
 
+/** Classify the pixels of a cell, in a scene whose cloud is detected by reflectance. */
+export interface ClassifyLightTask extends ClassifiedLight {
+  kind: 'light';
+}
+
+/** Find cloud and shadow among the classified pixels of all cells. */
+export interface FindCloudTask {
+  kind: 'shadow';
+  light: SharedLight;
+  sunAzimuth: number | undefined;
+}
+
 /** Replace the mask of a cell by one that is detected in its staged files. */
-export interface DetectCloudTask extends CloudRequest {
+export type DetectCloudTask = (FoundCloud | ModelledCloud) & {
   kind: 'assess';
   /** The group whose size the mask has. */
   cell: CellGroup;
-}
+};
 
 /** An encoded file of a tile. */
 export interface CellFile {
@@ -185,7 +197,15 @@ export interface CutResult {
   negative?: NegativeCount;
 }
 
-export type IngestTask = DescribeTask | DecodeTask | WarpTask | CubeTask | EmptyTileTask | DetectCloudTask;
+export type IngestTask =
+  | DescribeTask
+  | DecodeTask
+  | WarpTask
+  | CubeTask
+  | EmptyTileTask
+  | ClassifyLightTask
+  | FindCloudTask
+  | DetectCloudTask;
 
 /** By kind of task; null if the cell holds no data of the group. */
 export interface IngestResults {
@@ -194,6 +214,8 @@ export interface IngestResults {
   cut: CutResult | null;
   cube: CubeResult | null;
   blank: CutResult;
+  light: null;
+  shadow: null;
   assess: MaskResult;
 }
 export type IngestResult = IngestResults[keyof IngestResults];

@@ -1,7 +1,7 @@
 /** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
 import { handleTasks } from '../../async/index.js';
 import { readRowsOfRasters, viewPixels, withGdalSignal } from '../../raster/index.js';
-import { detectCloud } from '../cloud/detect.js';
+import { classifyCell, detectCloud, findCloudInScene } from '../cloud/detect.js';
 import { describeScenes } from '../formats/registry.js';
 import { cutCube } from './cube.js';
 import { encodeEmptyTile, encodeMaskFile, encodeTile } from './encode.js';
@@ -23,6 +23,12 @@ handleTasks<IngestTask, IngestResult>(
         return cutCube(task);
       case 'blank':
         return encodeEmptyTile(task.cell);
+      case 'light':
+        await classifyCell(task);
+        return null;
+      case 'shadow':
+        findCloudInScene(task.light, task.sunAzimuth);
+        return null;
       case 'assess':
         return encodeMaskFile(task.cell, await detectCloud(task));
     }

@@ -116,6 +116,7 @@ async function describeProduct(
     ...(flagged ?? { start: product.start, end: product.start }),
     groups,
     quality: qualityOf(groups, product.collection, warnings),
+    sunAzimuth: mtlNumber(product, 'SUN_AZIMUTH'),
     warnings,
   };
 }

@@ -42,6 +42,8 @@ interface SafeTile {
   sensed: number | undefined;
   /** MGRS tile such as 32TLS. */
   mgrs: string | undefined;
+  /** NaN if it is unknown. */
+  sunAzimuth: number;
 }
 
 const LEVEL_BY_ROOT: Record<string, Sentinel2Level> = {
@@ -93,9 +95,11 @@ async function readSafeTile(path: string): Promise<SafeTile> {
   const root = await readXml(path);
   const sensed = textOf(root, 'SENSING_TIME');
   const id = textOf(root, 'TILE_ID') ?? textOf(root, 'TILE_ID_2A');
+  const [sun] = elementsOf(root, 'Mean_Sun_Angle');
   return {
     sensed: sensed === undefined ? undefined : timeOf(path, 'SENSING_TIME', sensed),
     mgrs: id && /_T(\d\d[A-Z]{3})(?:_|$)/.exec(id)?.[1],
+    sunAzimuth: Number(sun && textOf(sun, 'AZIMUTH_ANGLE')),
   };
 }
 
@@ -219,7 +223,9 @@ async function describeGranule(
   if (dataFiles(bands).length === 0) return null;
 
   const metadata = files.find((file) => /^(MTD_TL|S2.*_MTD_L(1C|2A)_TL_.*)\.xml$/i.test(basename(file)));
-  const tile = metadata ? await readSafeTile(metadata) : { sensed: undefined, mgrs: undefined };
+  const tile = metadata
+    ? await readSafeTile(metadata)
+    : { sensed: undefined, mgrs: undefined, sunAzimuth: NaN };
   const mgrs = tile.mgrs ?? mgrsOf([basename(granule), ...bands.map(({ stem }) => stem)]);
   if (!mgrs) throw notRecognised(granule, 'neither its metadata nor its names say which MGRS tile it is');
 
@@ -236,7 +242,7 @@ async function describeGranule(
   if (scene.quality.length === 0 && vector) {
     warnings.push(`the vector mask ${basename(vector)} is not read; cloud is tested on reflectance`);
   }
-  return scene;
+  return { ...scene, sunAzimuth: tile.sunAzimuth };
 }
 
 /** Files of a granule, at most IMG_DATA/R10m deep. Links to folders are not followed. */

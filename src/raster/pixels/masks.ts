@@ -83,6 +83,46 @@ export function validInEvery(bands: readonly BandValidity[]): BandValidity {
   return valid;
 }
 
+/** A distance as a share of the width and of the height of an image. */
+interface ImageShare {
+  x: number;
+  y: number;
+}
+
+/**
+ * A mask whose clear and not assessed pixels close to cloud or shadow have that code, because masks miss the thin edges of clouds. Close
+ * is up to a share of the image, and at least one pixel; nothing changes if the share is 0.
+ */
+export function widenClouds(mask: Uint8Array, width: number, height: number, share: ImageShare): Uint8Array {
+  if (share.x === 0) return mask;
+  const radius = { x: Math.max(1, share.x * width), y: Math.max(1, share.y * height) };
+  const wide = mask.slice();
+  const isOf = (code: number, x: number, y: number) =>
+    x < 0 || y < 0 || x >= width || y >= height || mask[y * width + x] === code;
+  // Cloud comes last: it prevails where both are near.
+  for (const code of [Mask.shadow, Mask.cloud]) {
+    for (let at = 0; at < mask.length; at++) {
+      if (mask[at] !== code) continue;
+      const x = at % width;
+      const y = (at - x) / width;
+      // Only pixels at an edge reach others.
+      if (isOf(code, x - 1, y) && isOf(code, x + 1, y) && isOf(code, x, y - 1) && isOf(code, x, y + 1))
+        continue;
+      for (let down = -Math.floor(radius.y); down <= radius.y; down++) {
+        const row = y + down;
+        if (row < 0 || row >= height) continue;
+        const reach = Math.floor(radius.x * Math.sqrt(1 - (down / radius.y) ** 2));
+        const end = Math.min(width - 1, x + reach);
+        for (let column = Math.max(0, x - reach); column <= end; column++) {
+          const near = row * width + column;
+          if (mask[near] === Mask.clear || mask[near] === Mask.notAssessed) wide[near] = code;
+        }
+      }
+    }
+  }
+  return wide;
+}
+
 /** Number of pixels of each code: 256 entries. */
 export function maskHistogram(mask: Uint8Array): Uint32Array {
   const histogram = new Uint32Array(256);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { PAIR_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import { geohash } from '../../../src/grid/index.js';
+import { cellSizeMetres, geohash } from '../../../src/grid/index.js';
 import type { TilewrightNode } from '../../../src/node.js';
 import { Mask, readRaster } from '../../../src/raster/index.js';
 import type { TileRecord } from '../../../src/storage/index.js';
@@ -16,10 +16,11 @@ import { tempFolder } from '../../support/temp.js';
 const predict = (node: TilewrightNode, inputs: object) =>
   runProcess<PredictResults>(node, 'predict', { model: 'cloud-removal', ...inputs });
 
-/** Reads the first band and the mask of a cloud-free tile. */
+/** Reads the red band and the mask of a tile. */
 async function read(node: TilewrightNode, tile: TileRecord) {
   const group = tile.groups.find(({ role }) => role === 'data')!;
-  const [pixels] = (await readRaster(node.storage.tilePath(tile, group.name))).bands;
+  const red = group.bands.findIndex(({ commonName }) => commonName === 'red');
+  const [pixels] = (await readRaster(node.storage.tilePath(tile, group.name), [red])).bands;
   const [mask] = (await readRaster(node.storage.tilePath(tile, 'mask'))).bands;
   return { width: group.width, height: group.height, pixels: pixels!, mask: mask! };
 }
@@ -83,3 +84,55 @@ it('fills the clouds at a border without a step, and again if a neighbour has an
   await takeIn(series.slice(3));
   assert.equal((await predict(node, { filter })).tiles, 2);
 });
+
+for (const halo of [true, false]) {
+  it(`fills the rims of clouds up to the distance of --dilate, ${halo ? 'with' : 'without'} a halo`, {
+    timeout: 120_000,
+  }, async (t) => {
+    const folder = await tempFolder(t);
+    const node = await testNode(t, join(folder, 'data'));
+    const series = await writeSentinelLikeSeries(join(folder, 'scenes'), {
+      ...{ size: { width: 500, height: 300 }, dates: PAIR_DATES },
+    });
+    for (const { path } of series)
+      await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
+    const filter = { datetime: PAIR_DATES[2]!.datetime };
+    const [cloudy] = (await tilesOf(node))
+      .filter((tile) => tile.start === Date.parse(filter.datetime))
+      .sort((a, b) => b.cloudCover! - a.cloudCover!);
+    await putModel(node.storage, [cloudy!], { model: 'cloud-removal' });
+    const raw = await read(node, cloudy!);
+    const { width, height } = cellSizeMetres(geohash, cloudy!.geocode);
+    const shares: number[] = [];
+    for (const dilate of [0, 5, 90]) {
+      const { tiles, rims } = await predict(node, { filter, halo, dilate });
+      assert.equal(tiles, 1);
+      const [made] = (await tilesOf(node)).filter(({ source }) => source === 'cloud-free');
+      const { mask, pixels } = await read(node, made!);
+      const reach = dilate === 0 ? 0 : Math.max(1, (dilate * raw.width) / width);
+      const down = dilate === 0 ? 0 : Math.max(1, (dilate * raw.height) / height);
+      const replaced = { clear: 0, replaced: 0 };
+      for (const [at, code] of raw.mask.entries()) {
+        const isCloud = (x: number, y: number) =>
+          x >= 0 && x < raw.width && raw.mask[y * raw.width + x] === Mask.cloud;
+        let isNear = code === Mask.cloud;
+        const [column, row] = [at % raw.width, Math.floor(at / raw.width)];
+        for (let y = -Math.floor(down); y <= down && !isNear && reach > 0; y++)
+          for (let x = -Math.floor(reach); x <= reach && !isNear; x++)
+            isNear = (x / reach) ** 2 + (y / down) ** 2 <= 1 && isCloud(column + x, row + y);
+        if (code === Mask.clear) replaced.clear++;
+        if (code === Mask.clear && isNear) replaced.replaced++;
+        assert.equal(
+          mask[at],
+          isNear && code !== Mask.nodata ? Mask.filled : code,
+          `pixel ${column}, ${row}`,
+        );
+        if (!isNear) assert.equal(pixels[at], raw.pixels[at]);
+      }
+      assert.deepEqual(rims, replaced);
+      shares.push(replaced.replaced);
+      assert.equal((await predict(node, { filter, halo, dilate })).unchanged, 1);
+    }
+    assert.ok(shares[0] === 0 && shares[1]! > 0 && shares[2]! > 2 * shares[1]!, shares.join());
+  });
+}
