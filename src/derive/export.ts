@@ -72,41 +72,44 @@ const rankOf = (code: number) =>
   code === Mask.notAssessed ? Rank.notAssessed : isClear(code) ? Rank.clear : Rank.notClear;
 
 /**
- * An image that tiles fill one after another: a pixel keeps the first clear value, otherwise the first one that was not assessed for cloud,
- * otherwise the first one. `ranks`: of each pixel.
+ * An image that tiles fill one after another: a pixel of a plane keeps the first clear value, otherwise the first one that was not assessed
+ * for cloud, otherwise the first one. `ranks`: of the pixels of each plane, because bands lack data at different pixels.
  */
 export class MosaicImage {
-  readonly ranks: Uint8Array;
+  readonly ranks: Uint8Array[];
 
   constructor(
     readonly grid: MosaicGrid,
     readonly planes: PixelArray[],
     private readonly empty: number,
   ) {
-    this.ranks = new Uint8Array(grid.width * grid.height);
+    this.ranks = planes.map(() => new Uint8Array(grid.width * grid.height));
   }
 
   /**
-   * Copies the pixels of a cell that have a value in every plane, each to the pixels of the image whose centre it contains. Cells of the
-   * same pixel size are copied without resampling. `codes`: mask codes; null if all pixels are clear. Returns the number of copied pixels.
+   * Copies the pixels of a cell that have a value, each to the pixels of the image whose centre it contains. Cells of the same pixel size are
+   * copied without resampling. `codes`: mask codes; null if all pixels are clear. Returns the number of copied values.
    */
   add(cell: SizedCell, planes: readonly PixelArray[], codes: ArrayLike<number> | null): number {
     let copied = 0;
     this.eachPixel(cell, (to, from) => {
       const rank = codes ? rankOf(codes[from]!) : Rank.clear;
-      if (this.ranks[to]! >= rank || planes.some((plane) => this.isEmpty(plane[from]!))) return;
-      for (const [p, plane] of planes.entries()) this.planes[p]![to] = plane[from]!;
-      this.ranks[to] = rank;
-      copied++;
+      for (const [p, plane] of planes.entries()) {
+        const ranks = this.ranks[p]!;
+        if (ranks[to]! >= rank || this.isEmpty(plane[from]!)) continue;
+        this.planes[p]![to] = plane[from]!;
+        ranks[to] = rank;
+        copied++;
+      }
     });
     return copied;
   }
 
-  /** True if all pixels of a cell have this rank or a better one. */
+  /** True if all pixels of a cell have this rank or a better one in all planes. */
   isComplete(cell: SizedCell, rank: number): boolean {
     let isComplete = true;
     this.eachPixel(cell, (to) => {
-      if (this.ranks[to]! < rank) isComplete = false;
+      if (this.ranks.some((ranks) => ranks[to]! < rank)) isComplete = false;
     });
     return isComplete;
   }
@@ -252,7 +255,7 @@ export interface ExportResults extends Pick<TileCounts, 'bytesFetched'> {
   tiles: number;
   /** Days of these tiles, in UTC, ascending. */
   dates: string[];
-  /** Percent of the pixels with data that are cloud, cloud shadow or snow on every date. */
+  /** Percent of the pixels with data, of all bands, that are cloud, cloud shadow or snow on every date. */
   notClear: number;
   /** Percent of the pixels with data that no date shows clear, and that were not assessed for cloud. */
   notAssessed: number;
@@ -390,11 +393,12 @@ function byClarity({ tile: a }: ExportedTile, { tile: b }: ExportedTile): number
   return cloud(a) - cloud(b) || b.start - a.start || (a.id < b.id ? -1 : 1);
 }
 
-function rankShares(ranks: Uint8Array): Pick<ExportResults, 'notClear' | 'notAssessed'> {
-  const counts = maskHistogram(ranks);
-  const all = ranks.length - counts[Rank.empty]!;
-  const share = (count: number) => (all === 0 ? 0 : (100 * count) / all);
-  return { notClear: share(counts[Rank.notClear]!), notAssessed: share(counts[Rank.notAssessed]!) };
+function rankShares(ranks: Uint8Array[]): Pick<ExportResults, 'notClear' | 'notAssessed'> {
+  const counts = ranks.map(maskHistogram);
+  const countOf = (rank: number) => counts.reduce((sum, plane) => sum + plane[rank]!, 0);
+  const all = countOf(Rank.notClear) + countOf(Rank.notAssessed) + countOf(Rank.clear);
+  const share = (rank: number) => (all === 0 ? 0 : (100 * countOf(rank)) / all);
+  return { notClear: share(Rank.notClear), notAssessed: share(Rank.notAssessed) };
 }
 
 function exportWarnings(

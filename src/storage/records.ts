@@ -120,7 +120,7 @@ export interface TileRecord {
   /** Percent, 0-100; null if it could not be determined. */
   cloudCover: number | null;
   groups: GroupRecord[];
-  /** What a reader of the tile should know, such as an offset in doubt. Absent if there is nothing. */
+  /** Warnings of the ingest of its scene, such as an offset in doubt. Absent if there were none. */
   warnings?: string[];
   /** Outline of the valid pixels in grid coordinates, closed ring. */
   footprint: [x: number, y: number][];

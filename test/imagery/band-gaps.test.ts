@@ -321,8 +321,14 @@ for (const marking of MARKINGS)
         for (const [i, code] of mask.entries()) {
           codes.add(code);
           const gaps = bands.filter((band) => Number.isNaN(band[i]!)).length;
+          // Cloud is found in pixels of about 30 m, so the edge of a gap has the code of the pixels beside it.
+          const column = i % groupOf(tile).width;
+          const isInside =
+            column >= 4 &&
+            column < groupOf(tile).width - 4 &&
+            bands.some((band) => [-4, 0, 4].every((by) => Number.isNaN(band[i + by]!)));
           if (gaps === bands.length) assert.equal(code, Mask.nodata);
-          else if (gaps > 0) assert.equal(code, Mask.notAssessed);
+          else if (gaps > 0 && isInside) assert.equal(code, Mask.notAssessed);
           else assert.notEqual(code, Mask.nodata);
         }
       }
