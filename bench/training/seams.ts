@@ -171,7 +171,7 @@ async function mapSteps({ storage }: TilewrightNode, model: string, kind: Kind):
     const group = tile.groups.find(({ role }) => role === 'data')!;
     const [stored] = (await readRaster(storage.tilePath(tile, group.name))).bands;
     const [mask] = (await readRaster(storage.tilePath(tile, 'mask'))).bands;
-    const isFilled = (at: number) => source === 'predicted' || mask![at] === Mask.filled;
+    const isFilled = (at: number) => source === 'predicted' || mask![at] === Mask.estimated;
     const under = lands.get(tile.geocode);
     const red = under && (await readRed(storage, under));
     const pixels = Int32Array.from(stored!, (value, at) =>

@@ -43,10 +43,10 @@ export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<Ma
   const data = images.filter(({ cell }) => cell.role === 'data').map(({ validity }) => validity);
   const { some, coverage } = tileValidity(data, mask.cell);
   if (some?.includes(1) === false) return null;
-  const { file, cloudCover, footprint } = encodeMaskFile(mask.cell, codes);
+  const { file, ...figures } = encodeMaskFile(mask.cell, codes);
   const files: CellFile[] = [...images.map((image) => image.file), file];
   const used = Array.from(sources.keys());
-  return { files, coverage, cloudCover, footprint, used };
+  return { files, coverage, ...figures, used };
 }
 
 /** Makes a group of the new tile from the groups of the same name in all sources. */

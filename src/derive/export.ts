@@ -87,8 +87,8 @@ export class MosaicImage {
   }
 
   /**
-   * Copies the pixels of a cell that have a value, each to the pixels of the image whose centre it contains. Cells of the same pixel size are
-   * copied without resampling. `codes`: mask codes; null if all pixels are clear. Returns the number of copied values.
+   * Copies the pixels of a cell that have a value, each to the pixels of the image whose centre it contains. Cells of the same pixel size
+   * are copied without resampling. `codes`: mask codes; null if all pixels are clear. Returns the number of copied values.
    */
   add(cell: SizedCell, planes: readonly PixelArray[], codes: ArrayLike<number> | null): number {
     let copied = 0;

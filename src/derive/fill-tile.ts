@@ -145,10 +145,10 @@ export async function fillTile({
   if (used.length === 0) return null;
   const codes = cellGroup(tile, mask);
   const data = images.filter(({ file }) => file.record.role === 'data').map(({ validity }) => validity);
-  const { file, cloudCover, footprint } = encodeMaskFile(codes, composite.mask);
+  const { file, ...figures } = encodeMaskFile(codes, composite.mask);
   const files = [...images.map((image) => image.file), provenanceFile(codes, composite, gapSources), file];
   const { coverage } = tileValidity(data, codes);
-  return { files, coverage, cloudCover, footprint, used: [0, ...used.map((donor) => donor + 1)], rims };
+  return { files, coverage, ...figures, used: [0, ...used.map((donor) => donor + 1)], rims };
 }
 
 /** A group of a new tile. */

@@ -59,7 +59,7 @@ CAN_REPLACE[Mask.nodata * 256 + Mask.notAssessed] = 1;
 
 /**
  * Takes pixels of a donor, as input `number`, into the composite and returns how many. Clear pixels and snow replace no data, cloud,
- * shadow, and pixels that were not assessed; the latter replace no data only.
+ * shadow, and pixels that were not assessed; the latter replace no data only. Clear pixels become those of another date.
  */
 export function fillFrom({ mask, provenance, codes }: Composite, donor: Uint8Array, number: number): number {
   let taken = 0;
@@ -71,9 +71,10 @@ export function fillFrom({ mask, provenance, codes }: Composite, donor: Uint8Arr
       continue;
     }
     if (CAN_REPLACE[mask[i] * 256 + donor[i]] === 0) continue;
+    const code = donor[i] === Mask.clear ? Mask.otherDate : donor[i];
     codes[mask[i]]--;
-    codes[donor[i]]++;
-    mask[i] = donor[i];
+    codes[code]++;
+    mask[i] = code;
     provenance[i] = number;
     taken++;
   }
@@ -121,8 +122,7 @@ export function windowOf(positions: Uint32Array, width: number): Window {
 }
 
 /** True for codes of pixels of a date whose single bands may take values of other dates. */
-const isKept = (code: number) =>
-  code === Mask.clear || code === Mask.snow || code === Mask.filled || code === Mask.notAssessed;
+const isKept = (code: number) => code !== Mask.nodata && code !== Mask.cloud && code !== Mask.shadow;
 
 /** The positions at which a band lacks data although the pixel is not replaced as a whole. `codes`: the mask at the size of the band. */
 export function gapsOf(valid: BandValidity, codes: Uint8Array): Uint32Array {

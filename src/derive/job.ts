@@ -228,16 +228,14 @@ class DeriveRun<T> {
         throw asStorageError(error, path);
       });
     }
-    const { coverage, cloudCover, footprint, used, rims } = made;
+    const { files: madeFiles, used, rims, ...figures } = made;
     if (rims) this.results.rims = addRims([this.results.rims, rims]);
     this.staged.push({
       ...facts,
       id,
       version: write.version,
-      coverage,
-      cloudCover,
-      groups: made.files.map(({ record }) => record),
-      footprint,
+      ...figures,
+      groups: madeFiles.map(({ record }) => record),
       derivedFrom: used.map((input) => inputs[input].id),
       inputsDigest: digestOfInputs([...inputs, ...around], derivation.recipe),
       createdAt: Date.now(),

@@ -3,7 +3,7 @@ import type { BandIndex, Program } from '../expressions/index.js';
 import type { GridName, PixelGrid } from '../grid/index.js';
 import type { CellFile } from '../ingest/index.js';
 import type { DataType } from '../raster/index.js';
-import type { GroupRecord } from '../storage/index.js';
+import type { GroupRecord, TileRecord } from '../storage/index.js';
 
 /** A stored tile with the paths of its files. */
 export interface TileFiles {
@@ -71,14 +71,10 @@ interface MadeFile {
 }
 
 /** The files of a new tile, and properties that its pixels determine. */
-export interface MadeTile {
+export interface MadeTile
+  extends Pick<TileRecord, 'coverage' | 'cloudCover' | 'estimated' | 'otherDates' | 'footprint'> {
   /** The mask comes last. */
   files: MadeFile[];
-  /** Percent of the pixels that hold data in every band, in the data group with the lowest percentage. */
-  coverage: number;
-  cloudCover: number | null;
-  /** Closed ring around the valid pixels, in grid coordinates. */
-  footprint: [x: number, y: number][];
   /** Indexes of the inputs that gave pixels, in the order of `derived_from`. */
   used: number[];
   /** If clouds were replaced. */

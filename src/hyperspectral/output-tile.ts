@@ -230,8 +230,8 @@ function outputTile(
   file: SpectrumFile,
   valid: Uint8Array,
 ): MadeTile {
-  const { file: mask, cloudCover, footprint } = encodeMaskFile(cell, maskOf(file, valid));
-  return { files: [...files, mask], coverage, cloudCover, footprint, used: [0] };
+  const { file: mask, ...figures } = encodeMaskFile(cell, maskOf(file, valid));
+  return { files: [...files, mask], coverage, ...figures, used: [0] };
 }
 
 /** 1 for pixels that have a value in some plane. */

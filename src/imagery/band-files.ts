@@ -32,9 +32,9 @@ export const physicalValue = (
   { hole, scale, offset }: Pick<BandFile, 'hole' | 'scale' | 'offset'>,
 ): number => (stored === hole ? NaN : stored * scale + offset);
 
-/** True for the mask codes clear, filled and not assessed; false for cloud, shadow, snow and no data. */
+/** True for the mask codes clear, estimated, other date and not assessed; false for cloud, shadow, snow and no data. */
 export const isClear = (code: number) =>
-  code === Mask.clear || code === Mask.filled || code === Mask.notAssessed;
+  code === Mask.clear || code === Mask.estimated || code === Mask.otherDate || code === Mask.notAssessed;
 
 /** True for groups of codes such as classes and quality flags. They describe pixels themselves, so no mask applies to them. */
 export const isCodeGroup = ({ codes, role }: GroupRecord) => codes === true || role !== 'data';

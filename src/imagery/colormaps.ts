@@ -182,13 +182,14 @@ const NLCD_COLOURS = new Map([
   [95, 0x6c9fb8],
 ]);
 
-/** Colours of the mask codes: clear, cloud, shadow, snow, filled, not assessed. */
+/** Colours of the mask codes: clear, cloud, shadow, snow, estimated, other date, not assessed. */
 const MASK_COLOURS = new Map([
   [1, 0x6fa55b],
   [2, 0xffffff],
   [3, 0x404060],
   [4, 0x9fd8ff],
   [5, 0xe8c35a],
+  [6, 0xb5cf6b],
   [255, 0xb0b0b0],
 ]);
 

@@ -250,8 +250,10 @@ export const Mask = {
   cloud: 2,
   shadow: 3,
   snow: 4,
-  /** Not observed at this date: filled in by a model or from other dates. */
-  filled: 5,
+  /** Estimated by a model. */
+  estimated: 5,
+  /** Clear on another date, of which the values are. */
+  otherDate: 6,
   notAssessed: 255,
 } as const;
 

@@ -117,12 +117,15 @@ export interface TileRecord {
   platform: string | null;
   /** Percent, 0-100. */
   coverage: number;
-  /** Percent, 0-100; null if it could not be determined. */
+  /** Percent of the assessed pixels, 0-100; null if no pixel is assessed. */
   cloudCover: number | null;
+  /** Percent of the pixels with data that a model has estimated, and that are of other dates. Absent if there are none. */
+  estimated?: number;
+  otherDates?: number;
   groups: GroupRecord[];
   /** Warnings of the ingest of its scene, such as an offset in doubt. Absent if there were none. */
   warnings?: string[];
-  /** Outline of the valid pixels in grid coordinates, closed ring. */
+  /** Closed ring around the pixels with data, in grid coordinates. */
   footprint: [x: number, y: number][];
   derivedFrom: string[];
   /**

@@ -229,9 +229,10 @@ export function inputMaskOf({ inputs, target }: ModelSpec, date: AcquisitionPixe
   return maskWhere(date, inputs, target.kind === 'clear' ? (code) => code !== Mask.nodata : isMeasured);
 }
 
-/** 1 where inference may read the inputs to make a map: clear, not assessed, or filled by a model or from other dates. */
+/** 1 where inference may read the inputs to make a map: clear, not assessed, estimated by a model, or of another date. */
 export function mappableMask(date: AcquisitionPixels, names: readonly BandName[]): Uint8Array {
-  return maskWhere(date, names, (code) => isMeasured(code) || code === Mask.filled);
+  const isReplaced = (code: number) => code === Mask.estimated || code === Mask.otherDate;
+  return maskWhere(date, names, (code) => isMeasured(code) || isReplaced(code));
 }
 
 /** 1 where each band has a value and the mask code is clear or not assessed. */
@@ -252,7 +253,7 @@ function maskWhere(
 /** True for cloud and cloud shadow. */
 export const isCloudy = (code: number): boolean => code === Mask.cloud || code === Mask.shadow;
 
-/** True for clear and not assessed. Filled pixels are not measured. */
+/** True for clear and not assessed. Replaced pixels are not measured on their date. */
 function isMeasured(code: number): boolean {
   return code === Mask.clear || code === Mask.notAssessed;
 }
@@ -263,7 +264,8 @@ const MASK_PRIORITY: number[] = [
   Mask.cloud,
   Mask.shadow,
   Mask.snow,
-  Mask.filled,
+  Mask.estimated,
+  Mask.otherDate,
   Mask.notAssessed,
   Mask.clear,
 ];

@@ -185,9 +185,9 @@ function encodePredictedTile(
     bands,
   };
   const { file, validity } = encodeTile(cell, { bands: stored, valid, mask: null });
-  const { file: mask, cloudCover, footprint } = encodeMaskFile(cell, codes);
+  const { file: mask, ...figures } = encodeMaskFile(cell, codes);
   const { coverage } = tileValidity([validity], cell);
-  return { files: [file, mask], coverage, cloudCover, footprint, used: [0] };
+  return { files: [file, mask], coverage, ...figures, used: [0] };
 }
 
 /** Encoding of the pixels of a tile. */
@@ -226,7 +226,7 @@ async function cloudFreeTile(
     for (let at = 0; at < filled.length; at++) if (filled[at]) pixels[at] = store(planes[b][at]);
   }
   const stated = date.stated ?? date.mask;
-  const codes = stated.map((code, at) => (filled[at] ? Mask.filled : code));
+  const codes = stated.map((code, at) => (filled[at] ? Mask.estimated : code));
   const clear = stated.map((code) => Number(code === Mask.clear));
   const rims = {
     clear: clear.reduce((sum, is) => sum + is, 0),

@@ -67,7 +67,7 @@ const cloudOf = (codes: Uint8Array) =>
   percentOf(
     codes,
     (code) => code === 2,
-    (code) => code >= 1 && code <= 4,
+    (code) => code >= 1 && code <= 6,
   );
 
 const CELL = cellSizeMetres(gridByName('geohash'), '9q8yyk');
@@ -135,7 +135,7 @@ function oracle(
         const theirs = widened(masks.get(id)!, dilate);
         for (const [b, band] of given.entries())
           for (const [i, source] of band.entries()) {
-            const gap = source === null && [1, 4, 255].includes(codes[fine(i)]!);
+            const gap = source === null && [1, 4, 6, 255].includes(codes[fine(i)]!);
             if (!gap || !kind.includes(theirs[fine(i)]!) || stored.get(id)![g]![b]![i] === 0) continue;
             band[i] = id;
             if (!used.includes(id)) used.push(id);
@@ -157,7 +157,7 @@ function oracle(
           ([0, 2, 3, 255].includes(code) && [1, 4].includes(theirs)) ||
           (code === 0 && theirs === Mask.notAssessed);
         if (!fits) continue;
-        mask[i] = theirs;
+        mask[i] = theirs === Mask.clear ? Mask.otherDate : theirs;
         from[i] = id;
         gave = true;
       }
@@ -252,6 +252,9 @@ test('fill chooses the same pixels as a naive loop over pixels and dates', async
               }
           }
           assert.equal(tile.cloudCover, cloudOf(mask));
+          const replaced = mask.filter((code) => code === Mask.otherDate).length;
+          const withData = mask.filter((code) => code !== Mask.nodata).length;
+          assert.equal(tile.otherDates, replaced === 0 ? undefined : (100 * replaced) / withData);
           const holds = ([red, nir, swir]: (string | null | undefined)[]) => red && nir && swir;
           const complete = from.filter((_, i) => {
             const coarse = Math.floor(i / WIDTH / 2) * (WIDTH / 2) + Math.floor((i % WIDTH) / 2);

@@ -55,7 +55,7 @@ test('a splice replaces holes, cloud and shadow by clear and snow, but only hole
             ? HOLES.includes(mask[i]!)
             : theirs === Mask.notAssessed && mask[i] === Mask.nodata;
           if (!gives) continue;
-          mask[i] = theirs;
+          mask[i] = theirs === Mask.clear ? Mask.otherDate : theirs;
           provenance[i] = n + 1;
           taken++;
         }
@@ -63,7 +63,7 @@ test('a splice replaces holes, cloud and shadow by clear and snow, but only hole
       }
       assert.deepEqual([...splice.mask], mask);
       assert.deepEqual([...splice.provenance], provenance);
-      for (const one of CODES)
+      for (const one of [...CODES, Mask.otherDate])
         assert.equal(splice.codes[one], mask.filter((other) => other === one).length, `code ${one}`);
       assert.deepEqual([...given], base, 'the base is left as it is');
     }),

@@ -79,6 +79,8 @@ const itemProperties = object({
   'warnings?': listOf(text),
   pixel_coverage: percent,
   'eo:cloud_cover?': percent,
+  'pixels_estimated?': percent,
+  'pixels_of_other_dates?': percent,
   'hsi:wavelength_min?': number,
   'hsi:wavelength_max?': number,
   'proj:epsg': count,

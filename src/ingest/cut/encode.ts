@@ -179,9 +179,13 @@ export function encodeMaskFile(cell: CellGroup, codes: Uint8Array): MaskResult {
     ...groupRecord(mask, [coveragePercent(histogram)], checksums(bytes)),
     role: 'mask' as const,
   };
+  const withData = codes.length - histogram[Mask.nodata]!;
+  const share = (code: number) => (100 * histogram[code]!) / withData;
   return {
     file: { bytes, record },
     cloudCover: cloudCoverPercent(histogram),
+    ...(histogram[Mask.estimated]! > 0 && { estimated: share(Mask.estimated) }),
+    ...(histogram[Mask.otherDate]! > 0 && { otherDates: share(Mask.otherDate) }),
     footprint: footprintOf(cell, codes),
   };
 }

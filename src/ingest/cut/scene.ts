@@ -338,10 +338,10 @@ async function detectCloudInCells(
     folder: cell.folder as string,
   });
   const assess = async (cell: CellState, task: DetectCloudTask) => {
-    const { file, cloudCover, footprint } = await pool.run(task, signal);
+    const { file, ...figures } = await pool.run(task, signal);
     await writeStaged(work.write, task.folder, file);
     const written = cell.results[finest] as WrittenResult;
-    written.mask = { record: file.record, cloudCover, footprint, coverage: written.mask!.coverage };
+    written.mask = { ...figures, record: file.record, coverage: written.mask!.coverage };
     work.step();
   };
   if (test.kind === 'model') {

@@ -9,7 +9,7 @@ import {
   type SpectralTags,
   type ValidityBand,
 } from '../../raster/index.js';
-import type { ClassRecord, GroupRecord } from '../../storage/index.js';
+import type { ClassRecord, GroupRecord, TileRecord } from '../../storage/index.js';
 import type { ClassifiedLight, FoundCloud, ModelledCloud, SharedLight } from '../cloud/detect.js';
 import type { GeoBox } from '../georeferencing.js';
 import type { DescribeOptions, Scene } from '../scene.js';
@@ -173,12 +173,9 @@ export interface CellFile {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-export interface MaskResult {
+export interface MaskResult
+  extends Pick<TileRecord, 'cloudCover' | 'footprint' | 'estimated' | 'otherDates'> {
   file: CellFile;
-  /** Percent of the assessed pixels; null if no pixel is assessed. */
-  cloudCover: number | null;
-  /** Closed ring around the valid pixels, in grid coordinates. */
-  footprint: [x: number, y: number][];
 }
 
 /** The mask of a tile, and percent of its pixels with data in every band of the tile. */

@@ -195,6 +195,8 @@ function propertiesText(tile: TileRecord, bounds: GridBounds, texts: CollectionT
   if (tile.model?.halo) text += `,"model_halo":"${tile.model.halo}"`;
   text += `,"pixel_coverage":${numberText(tile.coverage)}`;
   if (cloudCover !== null) text += `,"eo:cloud_cover":${numberText(cloudCover)}`;
+  if (tile.estimated !== undefined) text += `,"pixels_estimated":${numberText(tile.estimated)}`;
+  if (tile.otherDates !== undefined) text += `,"pixels_of_other_dates":${numberText(tile.otherDates)}`;
   text += `,"proj:bbox":[${numberText(west)},${numberText(south)},${numberText(east)},${numberText(north)}]`;
   // In every Item: stac-geoparquet cannot read a list of Items if some lack it.
   const [outline] = footprint.length > 0 ? [footprint] : bboxPolygon([west, south, east, north]).coordinates;

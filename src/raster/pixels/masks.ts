@@ -136,10 +136,10 @@ export function coveragePercent(histogram: Uint32Array): number {
   return size === 0 ? 0 : (100 * (size - histogram[0])) / size;
 }
 
-/** Percent of cloud (code 2) among the assessed pixels (codes 1 to 5); null if no pixel is assessed. */
+/** Percent of cloud (code 2) among the assessed pixels (codes 1 to 6); null if no pixel is assessed. */
 export function cloudCoverPercent(histogram: ArrayLike<number>): number | null {
   let assessed = 0;
-  for (let code = Mask.clear; code <= Mask.filled; code++) assessed += histogram[code];
+  for (let code = Mask.clear; code <= Mask.otherDate; code++) assessed += histogram[code];
   return assessed === 0 ? null : (100 * histogram[Mask.cloud]) / assessed;
 }
 

@@ -12,7 +12,7 @@ import { tempFolder } from '../../support/temp.js';
 import { writeDate, writeRaster } from '../acquisition-files.js';
 import { field } from '../synthetic-land.js';
 
-const CODES = [Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.filled, Mask.notAssessed];
+const CODES = [Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.estimated, Mask.notAssessed];
 
 const images = fc
   .record({ width: fc.integer({ min: 1, max: 24 }), height: fc.integer({ min: 1, max: 24 }) })

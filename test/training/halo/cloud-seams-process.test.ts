@@ -40,7 +40,7 @@ async function borderStep(node: TilewrightNode, western: string): Promise<{ step
   const steps: number[] = [];
   for (let row = 0; row < a!.height; row++) {
     const [last, first] = [(row + 1) * a!.width - 1, row * b!.width];
-    if (a!.mask[last] === Mask.filled && b!.mask[first] === Mask.filled)
+    if (a!.mask[last] === Mask.estimated && b!.mask[first] === Mask.estimated)
       steps.push(Math.abs(a!.pixels[last]! - b!.pixels[first]!));
   }
   return { step: steps.sort((x, y) => x - y)[steps.length >> 1]!, count: steps.length };
@@ -124,7 +124,7 @@ for (const halo of [true, false]) {
         if (code === Mask.clear && isNear) replaced.replaced++;
         assert.equal(
           mask[at],
-          isNear && code !== Mask.nodata ? Mask.filled : code,
+          isNear && code !== Mask.nodata ? Mask.estimated : code,
           `pixel ${column}, ${row}`,
         );
         if (!isNear) assert.equal(pixels[at], raw.pixels[at]);

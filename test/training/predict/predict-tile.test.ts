@@ -129,7 +129,7 @@ test('a cloud-free tile keeps the stored values of all pixels except cloudy ones
   const isCloudy = (code: number) => code === Mask.cloud || code === Mask.shadow;
   let filled = 0;
   land.mask.forEach((code, at) => {
-    assert.equal(codes![0]![at], isCloudy(code) ? Mask.filled : code);
+    assert.equal(codes![0]![at], isCloudy(code) ? Mask.estimated : code);
     if (isCloudy(code)) {
       filled++;
       // The other date shows the same land.
