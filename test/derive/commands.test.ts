@@ -134,7 +134,7 @@ test('two real dates complete each other', {
     const base = raw.get(id.slice(0, id.lastIndexOf('_filled')))!;
     // A pixel that was cloud may lack a band on the date that replaces it, so complete pixels alone may become fewer.
     const clear = ({ properties: of }: Pick<Item, 'properties'>) =>
-      Number(of['pixel_coverage']) * (100 - Number(of['eo:cloud_cover']));
+      Number(of['pixel_coverage']) * (100 - Number(of['eo:cloud_cover'] ?? 100));
     assert.ok(clear({ properties }) >= clear(base), `${id}: ${clear({ properties })} ${clear(base)}`);
     assert.equal(properties['attribution'], base.properties['attribution']);
   }
