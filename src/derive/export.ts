@@ -65,15 +65,19 @@ export function mosaicGrid(cells: readonly SizedCell[]): MosaicGrid {
   };
 }
 
-/** How good a pixel of an image is, the worst first. A better pixel replaces a worse one. */
-const Rank = { empty: 0, notClear: 1, notAssessed: 2, clear: 3 } as const;
+/**
+ * How good a pixel of an image is, the worst first. A better pixel replaces a worse one. Pixels of one rank that have a value in every
+ * plane are better than those with gaps: their rank is larger by `COMPLETE`.
+ */
+const Rank = { empty: 0, notClear: 2, notAssessed: 4, clear: 6 } as const;
+const COMPLETE = 1;
 
 const rankOf = (code: number) =>
   code === Mask.notAssessed ? Rank.notAssessed : isClear(code) ? Rank.clear : Rank.notClear;
 
 /**
- * An image that tiles fill one after another: a pixel keeps the first clear value, otherwise the first one that was not assessed for cloud,
- * otherwise the first one. `ranks`: of each pixel.
+ * An image that tiles fill one after another: a pixel keeps the values of the first tile in which it is clear, otherwise of the first one
+ * that was not assessed for cloud, otherwise of the first one. `ranks`: of each pixel.
  */
 export class MosaicImage {
   readonly ranks: Uint8Array;
@@ -87,14 +91,17 @@ export class MosaicImage {
   }
 
   /**
-   * Copies the pixels of a cell that have a value in every plane, each to the pixels of the image whose centre it contains. Cells of the
+   * Copies the pixels of a cell that have a value in some plane, each to the pixels of the image whose centre it contains. Cells of the
    * same pixel size are copied without resampling. `codes`: mask codes; null if all pixels are clear. Returns the number of copied pixels.
    */
   add(cell: SizedCell, planes: readonly PixelArray[], codes: ArrayLike<number> | null): number {
     let copied = 0;
     this.eachPixel(cell, (to, from) => {
-      const rank = codes ? rankOf(codes[from]!) : Rank.clear;
-      if (this.ranks[to]! >= rank || planes.some((plane) => this.isEmpty(plane[from]!))) return;
+      const clarity = codes ? rankOf(codes[from]!) : Rank.clear;
+      if (this.ranks[to]! >= clarity + COMPLETE) return;
+      const gaps = planes.filter((plane) => this.isEmpty(plane[from]!)).length;
+      const rank = gaps === 0 ? clarity + COMPLETE : clarity;
+      if (this.ranks[to]! >= rank || gaps === planes.length) return;
       for (const [p, plane] of planes.entries()) this.planes[p]![to] = plane[from]!;
       this.ranks[to] = rank;
       copied++;
@@ -338,7 +345,7 @@ async function exportImage(
     const cell = { ...one.tile, size: one.size };
     // After a tile that was not assessed, only such tiles follow.
     const best = one.tile.cloudCover === null ? Rank.notAssessed : Rank.clear;
-    if (!image.isComplete(cell, best)) {
+    if (!image.isComplete(cell, best + COMPLETE)) {
       const made = await withPinnedTiles(storage, [{ tile: one.tile, groups: one.groups }], (fetched) => {
         addFetched(fetchedBytes, fetched);
         const task = { kind: 'planes' as const, tile: tileFiles(storage, one.tile), size: one.size };
@@ -350,6 +357,7 @@ async function exportImage(
     }
     job.progress({ total: tiles.length, done: done + 1, failed: 0, skipped: 0 });
   }
+  if (used.length === 0) throw nothingToExport(`no selected tile has a value of ${bands.join(', ')}`);
   const shares = rankShares(image.ranks);
   const dates = [...new Set(used.map(({ tile }) => new Date(tile.start).toISOString().slice(0, 10)))].sort();
   for (const warning of exportWarnings(dates, shares)) job.log('warning', warning);
@@ -393,8 +401,8 @@ function byClarity({ tile: a }: ExportedTile, { tile: b }: ExportedTile): number
 function rankShares(ranks: Uint8Array): Pick<ExportResults, 'notClear' | 'notAssessed'> {
   const counts = maskHistogram(ranks);
   const all = ranks.length - counts[Rank.empty]!;
-  const share = (count: number) => (all === 0 ? 0 : (100 * count) / all);
-  return { notClear: share(counts[Rank.notClear]!), notAssessed: share(counts[Rank.notAssessed]!) };
+  const share = (rank: number) => (100 * (counts[rank]! + counts[rank + COMPLETE]!)) / all;
+  return { notClear: share(Rank.notClear), notAssessed: share(Rank.notAssessed) };
 }
 
 function exportWarnings(
