@@ -17,6 +17,7 @@ import {
 import {
   type AcquisitionFiles,
   type AcquisitionPixels,
+  isCloudy,
   mappableMask,
   type ReadRasters,
   readAcquisitions,
@@ -225,7 +226,6 @@ async function cloudFreeTile(
     const store = conversion(REFLECTANCE_ENCODING, { dataType, scale, offset, nodata })!;
     for (let at = 0; at < filled.length; at++) if (filled[at]) pixels[at] = store(planes[b][at]);
   }
-  const codes = date.mask.map((code, at) => (filled[at] ? Mask.filled : code));
   const names = spec.inputs.map((name, b) => {
     const { scale, offset } = task.areCounts ? { scale: 1, offset: 0 } : bands[b];
     return { name, commonName: name, scale, offset };
@@ -235,6 +235,11 @@ async function cloudFreeTile(
     date.bands[name]!.every(Number.isFinite)
       ? null
       : Uint8Array.from(filled, (is, at) => Number(is || Number.isFinite(date.bands[name]![at]))),
+  );
+  // Other bands of the date may have data where these have none.
+  const isEmpty = (at: number) => valid.every((band) => band?.[at] === 0);
+  const codes = date.mask.map((code, at) =>
+    filled[at] ? Mask.filled : isEmpty(at) && !isCloudy(code) ? Mask.nodata : code,
   );
   return encodePredictedTile(task, date, { dataType, nodata, bands: names, stored, valid }, codes);
 }
