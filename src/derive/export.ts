@@ -471,6 +471,10 @@ function exportedTile(tile: TileRecord, bands: string[]): ExportedTile | undefin
   return { tile, planes, size: { width, height }, groups, mask: mask?.plane ?? null };
 }
 
+/** The mean of codes is another code. */
+const readsCodes = ({ tile, planes }: ExportedTile) =>
+  planes.some(({ places }) => places.some(({ group }) => isCodeGroup(tile.groups[group]!)));
+
 interface Coding {
   dataType: DataType;
   empty: number;
@@ -530,7 +534,7 @@ function encodeImage(
       ...(layer && { LAYER: layer.name }),
       ...modelTag(tiles),
     },
-    overviews: 'mean' as const,
+    overviews: tiles.some(readsCodes) ? ('nearest' as const) : ('mean' as const),
   };
   const transfer = planes.map(({ buffer }) => buffer as ArrayBuffer);
   return workers.run({ kind: 'stack', image }, { signal: job.signal, transfer });

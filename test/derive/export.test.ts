@@ -13,6 +13,7 @@ import { geohash } from '../../src/grid/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import { Storage } from '../../src/storage/index.js';
+import { gdal, needsGdal } from '../raster/gdal.js';
 import { atEnd } from '../support/at-end.js';
 import { tilewright } from '../support/command.js';
 import { hasGdal } from '../support/gdal.js';
@@ -210,6 +211,43 @@ test('the layer of an index has its bands, and says why it is empty', async (t) 
   assert.equal(png.code, 2);
   assert.match(png.stderr, /must end in \.tif or \.tiff/);
 });
+
+test(
+  'overviews of exported codes are codes of pixels, and those of measurements are means',
+  needsGdal,
+  async (t) => {
+    const folder = await tempFolder(t);
+    const data = join(folder, 'data');
+    const scene = await writeTestScene(join(folder, 's.tif'), { width: 600, height: 540, cloud: 40 });
+    const when = ['--id', 's', '--datetime', '2024-06-01T10:00:00Z'];
+    assert.equal((await tilewright('ingest', scene, ...when, ...SCENE_FLAGS, '--data', data)).code, 0);
+    for (const band of ['mask', 'where(mask == 2, 1, 0)', 'red']) {
+      const output = join(folder, 'out.tif');
+      const { code, stderr } = await tilewright(
+        'export',
+        '--bands',
+        band,
+        '--output',
+        output,
+        '--data',
+        data,
+      );
+      assert.equal(code, 0, stderr);
+      const half = join(folder, 'half.tif');
+      gdal('gdal_translate', '-q', '-oo', 'OVERVIEW_LEVEL=0', output, half);
+      const full = await readRaster(output);
+      const { header, bands } = await readRaster(half);
+      const picked = bands[0]!.map((_, i) => {
+        const [row, column] = [Math.floor(i / header.width), i % header.width];
+        return full.bands[0]![2 * row * full.header.width + 2 * column]!;
+      });
+      const differing = bands[0]!.filter(
+        (value, i) => !(Number.isNaN(value) && Number.isNaN(picked[i]!)) && value !== picked[i],
+      ).length;
+      assert.equal(differing > 0, band === 'red', `${band}: ${differing} pixels differ`);
+    }
+  },
+);
 
 test('an image of both sides of the antimeridian would span the globe', () => {
   const cells = ['rz', 'r8', '2p', '80', 'xb'].map((geocode) => ({
