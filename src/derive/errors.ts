@@ -77,10 +77,18 @@ export const tilesOutOfReach = defineError(
     `no node answers for ${slots} slots whose tiles are needed; try again when others have taken their place`,
 );
 
+export const tensorGaps = defineError(
+  'TW_WRANGLE_STORED_GAPS',
+  400,
+  'The stored numbers of a band have no nodata value, and pixels of it have no data, so that an array of stored numbers cannot mark them. Request physical values.',
+  (geocode: string, band: string) =>
+    `pixels of ${band} in cell ${geocode} have no data, and no stored number marks them: leave out --stored`,
+);
+
 export const nothingToExport = defineError(
   'TW_WRANGLE_EXPORT_NOTHING',
   404,
-  'No tile matches the filter of an export, or no selected tile was made by a model of the layer. The message says which; a layer has tiles after `tilewright train` and `tilewright predict`.',
+  'No tile matches the filter of an export, no selected tile was made by a model of the layer, or none has a value of the bands. The message says which; a layer has tiles after `tilewright train` and `tilewright predict`.',
   (reason: string) => `there is nothing to export: ${reason}`,
 );
 

@@ -65,51 +65,55 @@ export function mosaicGrid(cells: readonly SizedCell[]): MosaicGrid {
   };
 }
 
-/** How good a pixel of an image is, the worst first. A better pixel replaces a worse one. */
-const Rank = { empty: 0, notClear: 1, notAssessed: 2, clear: 3 } as const;
+/**
+ * How good a pixel of an image is, the worst first. A better pixel replaces a worse one. Pixels of one rank that have a value in every
+ * plane are better than those with gaps: their rank is larger by `COMPLETE`.
+ */
+const Rank = { empty: 0, notClear: 2, notAssessed: 4, clear: 6 } as const;
+const COMPLETE = 1;
 
 const rankOf = (code: number) =>
   code === Mask.notAssessed ? Rank.notAssessed : isClear(code) ? Rank.clear : Rank.notClear;
 
 /**
- * An image that tiles fill one after another: a pixel of a plane keeps the first clear value, otherwise the first one that was not assessed
- * for cloud, otherwise the first one. `ranks`: of the pixels of each plane, because bands lack data at different pixels.
+ * An image that tiles fill one after another: a pixel keeps the values of the first tile in which it is clear, otherwise of the first one
+ * that was not assessed for cloud, otherwise of the first one. `ranks`: of each pixel.
  */
 export class MosaicImage {
-  readonly ranks: Uint8Array[];
+  readonly ranks: Uint8Array;
 
   constructor(
     readonly grid: MosaicGrid,
     readonly planes: PixelArray[],
     private readonly empty: number,
   ) {
-    this.ranks = planes.map(() => new Uint8Array(grid.width * grid.height));
+    this.ranks = new Uint8Array(grid.width * grid.height);
   }
 
   /**
-   * Copies the pixels of a cell that have a value, each to the pixels of the image whose centre it contains. Cells of the same pixel size
-   * are copied without resampling. `codes`: mask codes; null if all pixels are clear. Returns the number of copied values.
+   * Copies the pixels of a cell that have a value in some plane, each to the pixels of the image whose centre it contains. Cells of the
+   * same pixel size are copied without resampling. `codes`: mask codes; null if all pixels are clear. Returns the number of copied pixels.
    */
   add(cell: SizedCell, planes: readonly PixelArray[], codes: ArrayLike<number> | null): number {
     let copied = 0;
     this.eachPixel(cell, (to, from) => {
-      const rank = codes ? rankOf(codes[from]!) : Rank.clear;
-      for (const [p, plane] of planes.entries()) {
-        const ranks = this.ranks[p]!;
-        if (ranks[to]! >= rank || this.isEmpty(plane[from]!)) continue;
-        this.planes[p]![to] = plane[from]!;
-        ranks[to] = rank;
-        copied++;
-      }
+      const clarity = codes ? rankOf(codes[from]!) : Rank.clear;
+      if (this.ranks[to]! >= clarity + COMPLETE) return;
+      const gaps = planes.filter((plane) => this.isEmpty(plane[from]!)).length;
+      const rank = gaps === 0 ? clarity + COMPLETE : clarity;
+      if (this.ranks[to]! >= rank || gaps === planes.length) return;
+      for (const [p, plane] of planes.entries()) this.planes[p]![to] = plane[from]!;
+      this.ranks[to] = rank;
+      copied++;
     });
     return copied;
   }
 
-  /** True if all pixels of a cell have this rank or a better one in all planes. */
+  /** True if all pixels of a cell have this rank or a better one. */
   isComplete(cell: SizedCell, rank: number): boolean {
     let isComplete = true;
     this.eachPixel(cell, (to) => {
-      if (this.ranks.some((ranks) => ranks[to]! < rank)) isComplete = false;
+      if (this.ranks[to]! < rank) isComplete = false;
     });
     return isComplete;
   }
@@ -255,7 +259,7 @@ export interface ExportResults extends Pick<TileCounts, 'bytesFetched'> {
   tiles: number;
   /** Days of these tiles, in UTC, ascending. */
   dates: string[];
-  /** Percent of the pixels with data, of all bands, that are cloud, cloud shadow or snow on every date. */
+  /** Percent of the pixels with data that are cloud, cloud shadow or snow on every date. */
   notClear: number;
   /** Percent of the pixels with data that no date shows clear, and that were not assessed for cloud. */
   notAssessed: number;
@@ -341,7 +345,7 @@ async function exportImage(
     const cell = { ...one.tile, size: one.size };
     // After a tile that was not assessed, only such tiles follow.
     const best = one.tile.cloudCover === null ? Rank.notAssessed : Rank.clear;
-    if (!image.isComplete(cell, best)) {
+    if (!image.isComplete(cell, best + COMPLETE)) {
       const made = await withPinnedTiles(storage, [{ tile: one.tile, groups: one.groups }], (fetched) => {
         addFetched(fetchedBytes, fetched);
         const task = { kind: 'planes' as const, tile: tileFiles(storage, one.tile), size: one.size };
@@ -353,6 +357,7 @@ async function exportImage(
     }
     job.progress({ total: tiles.length, done: done + 1, failed: 0, skipped: 0 });
   }
+  if (used.length === 0) throw nothingToExport(`no selected tile has a value of ${bands.join(', ')}`);
   const shares = rankShares(image.ranks);
   const dates = [...new Set(used.map(({ tile }) => new Date(tile.start).toISOString().slice(0, 10)))].sort();
   for (const warning of exportWarnings(dates, shares)) job.log('warning', warning);
@@ -393,11 +398,10 @@ function byClarity({ tile: a }: ExportedTile, { tile: b }: ExportedTile): number
   return cloud(a) - cloud(b) || b.start - a.start || (a.id < b.id ? -1 : 1);
 }
 
-function rankShares(ranks: Uint8Array[]): Pick<ExportResults, 'notClear' | 'notAssessed'> {
-  const counts = ranks.map(maskHistogram);
-  const countOf = (rank: number) => counts.reduce((sum, plane) => sum + plane[rank]!, 0);
-  const all = countOf(Rank.notClear) + countOf(Rank.notAssessed) + countOf(Rank.clear);
-  const share = (rank: number) => (all === 0 ? 0 : (100 * countOf(rank)) / all);
+function rankShares(ranks: Uint8Array): Pick<ExportResults, 'notClear' | 'notAssessed'> {
+  const counts = maskHistogram(ranks);
+  const all = ranks.length - counts[Rank.empty]!;
+  const share = (rank: number) => (100 * (counts[rank]! + counts[rank + COMPLETE]!)) / all;
   return { notClear: share(Rank.notClear), notAssessed: share(Rank.notAssessed) };
 }
 
@@ -467,6 +471,10 @@ function exportedTile(tile: TileRecord, bands: string[]): ExportedTile | undefin
   return { tile, planes, size: { width, height }, groups, mask: mask?.plane ?? null };
 }
 
+/** The mean of codes is another code. */
+const readsCodes = ({ tile, planes }: ExportedTile) =>
+  planes.some(({ places }) => places.some(({ group }) => isCodeGroup(tile.groups[group]!)));
+
 interface Coding {
   dataType: DataType;
   empty: number;
@@ -526,7 +534,7 @@ function encodeImage(
       ...(layer && { LAYER: layer.name }),
       ...modelTag(tiles),
     },
-    overviews: 'mean' as const,
+    overviews: tiles.some(readsCodes) ? ('nearest' as const) : ('mean' as const),
   };
   const transfer = planes.map(({ buffer }) => buffer as ArrayBuffer);
   return workers.run({ kind: 'stack', image }, { signal: job.signal, transfer });

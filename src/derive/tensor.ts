@@ -28,7 +28,7 @@ import {
   filterSchema,
   parseFilter,
 } from '../query/index.js';
-import { bytesPerSample, type DataType, type PixelArray } from '../raster/index.js';
+import { bytesPerSample, type DataType, declaredNodata, type PixelArray } from '../raster/index.js';
 import {
   asStorageError,
   type GroupRecord,
@@ -38,7 +38,7 @@ import {
 } from '../storage/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../utils/json-schema.js';
 import { type BandSubstitute, fillValueOf, isBand, parseBandRequests, resolveBandRequest } from './bands.js';
-import { bandNotFound, storedExpression, tensorTooLarge, tensorTypes } from './errors.js';
+import { bandNotFound, storedExpression, tensorGaps, tensorTooLarge, tensorTypes } from './errors.js';
 import { type DerivePool, type TileProcessContext, tileFiles } from './job.js';
 import { searchTilesOfCell, selectedTiles } from './selection.js';
 import type { TensorBand, TensorBandsTask } from './tasks.js';
@@ -73,7 +73,7 @@ export interface TensorFile {
   grid: GridName;
   geocode: string;
   dataType: DataType;
-  /** Null: NaN. */
+  /** Null: NaN; in integers, every number is data. */
   nodata: number | null;
   /** Numbers of times, bands, rows and columns. */
   shape: [number, number, number, number];
@@ -144,7 +144,7 @@ async function writeTiff(
       pixelHeight: (north - south) / height,
     },
     epsg: cells.epsg,
-    nodata: nodata ?? NaN,
+    nodata: nodata ?? (dataType.startsWith('float') ? NaN : undefined),
     bandTags: times.flatMap(({ collection, datetime }) =>
       names.map((name) => ({
         description: `${collection} ${datetime} ${withoutCollection(name, collection)}`,
@@ -382,7 +382,7 @@ async function makeTensor(
     planes.flatMap((plane) => plane?.places.map(({ group }) => tile.groups[group]) ?? []),
   );
   const size = sizeOf(cell, groups, resolution);
-  const coding = stored ? storedType(cell, groups) : null;
+  const coding = stored ? storedType(cell, steps, bands) : null;
   const dataType = coding?.dataType ?? 'float32';
   const shape: TensorFile['shape'] = [steps.length, bands.length, size.height, size.width];
   const step = bands.length * size.width * size.height * bytesPerSample(dataType);
@@ -401,7 +401,7 @@ async function makeTensor(
   const about = {
     ...cell,
     dataType,
-    nodata: coding ? coding.empty : null,
+    nodata: coding ? coding.nodata : null,
     shape,
     ...geoReference(cell, size),
     bands,
@@ -443,9 +443,21 @@ function sizeOf({ grid, geocode }: Cell, groups: GroupRecord[], resolution: numb
   return { width, height };
 }
 
-/** The type that all bands are stored in. Throws TW_WRANGLE_TYPES. */
-function storedType(cell: Cell, groups: GroupRecord[]) {
+/** The encoding that all bands are stored in. Throws TW_WRANGLE_TYPES and TW_WRANGLE_STORED_GAPS. */
+function storedType({ geocode }: Cell, steps: TimeStep[], names: string[]) {
+  const bands = steps.flatMap(({ tile, planes }) =>
+    planes.map((plane, b) => {
+      const [place] = plane?.places ?? [];
+      const group = place && tile.groups[place.group]!;
+      return { name: names[b]!, group, share: group ? (group.bands[place.band]!.validPercent ?? 0) : 0 };
+    }),
+  );
+  const groups = bands.flatMap(({ group }) => group ?? []);
   const kinds = new Set(groups.map(({ dataType, nodata }) => `${dataType}, nodata ${nodata ?? 'none'}`));
-  if (kinds.size > 1) throw tensorTypes(cell.geocode, [...kinds]);
-  return { dataType: groups[0].dataType, empty: fillValueOf(groups[0]) };
+  if (kinds.size > 1) throw tensorTypes(geocode, [...kinds]);
+  const { dataType, nodata } = groups[0]!;
+  const declared = declaredNodata(dataType, nodata);
+  const incomplete = bands.find(({ share }) => share < 100);
+  if (declared === undefined && incomplete) throw tensorGaps(geocode, incomplete.name);
+  return { dataType, nodata: declared ?? null, empty: fillValueOf({ dataType, nodata }) };
 }

@@ -99,6 +99,5 @@ export function cellGroup(
     })),
     metadata,
     compressed: header.blocks.reader !== 'tiff' || header.blocks.compression !== UNCOMPRESSED,
-    ...(header.mask && header.mask.bands > 1 && { maskOfEachBand: true }),
   };
 }

@@ -17,6 +17,7 @@ import {
 import {
   type AcquisitionFiles,
   type AcquisitionPixels,
+  isCloudy,
   mappableMask,
   type ReadRasters,
   readAcquisitions,
@@ -225,13 +226,6 @@ async function cloudFreeTile(
     const store = conversion(REFLECTANCE_ENCODING, { dataType, scale, offset, nodata })!;
     for (let at = 0; at < filled.length; at++) if (filled[at]) pixels[at] = store(planes[b][at]);
   }
-  const stated = date.stated ?? date.mask;
-  const codes = stated.map((code, at) => (filled[at] ? Mask.estimated : code));
-  const clear = stated.map((code) => Number(code === Mask.clear));
-  const rims = {
-    clear: clear.reduce((sum, is) => sum + is, 0),
-    replaced: clear.reduce((sum, is, at) => sum + (is & filled[at]), 0),
-  };
   const names = spec.inputs.map((name, b) => {
     const { scale, offset } = task.areCounts ? { scale: 1, offset: 0 } : bands[b];
     return { name, commonName: name, scale, offset };
@@ -242,6 +236,17 @@ async function cloudFreeTile(
       ? null
       : Uint8Array.from(filled, (is, at) => Number(is || Number.isFinite(date.bands[name]![at]))),
   );
+  // Other bands of the date may have data where these have none.
+  const isEmpty = (at: number) => valid.every((band) => band?.[at] === 0);
+  const stated = date.stated ?? date.mask;
+  const codes = stated.map((code, at) =>
+    filled[at] ? Mask.estimated : isEmpty(at) && !isCloudy(code) ? Mask.nodata : code,
+  );
+  const clear = stated.map((code) => Number(code === Mask.clear));
+  const rims = {
+    clear: clear.reduce((sum, is) => sum + is, 0),
+    replaced: clear.reduce((sum, is, at) => sum + (is & filled[at]), 0),
+  };
   const encoding = { dataType, nodata, bands: names, stored, valid };
   return { ...encodePredictedTile(task, date, encoding, codes), rims };
 }

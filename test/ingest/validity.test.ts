@@ -1,12 +1,12 @@
 /** Masks and alpha bands of files mark pixels with data, as in gdalwarp. raster/validity.test.ts has their forms in files. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { copyFile, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
-import { findInputs } from '../../src/ingest/index.js';
+import { encodeTile, findInputs } from '../../src/ingest/index.js';
 import type { Scene } from '../../src/ingest/scene.js';
 import type { TilewrightNode } from '../../src/node.js';
 import {
@@ -339,3 +339,112 @@ function setAscii(tiff: Buffer, tag: number, text: string): void {
     }
   }
 }
+
+/** The pixels with data of a band of a tile, by GDAL. */
+async function shownByGdal(path: string, band: number, out: string): Promise<Uint8Array> {
+  gdal('gdal_translate', '-q', '-b', `mask,${band}`, path, out);
+  return Uint8Array.from((await readRaster(out)).bands[0]!, (value) => Number(value !== 0));
+}
+
+test(
+  'a nodata value that fits some bands of a scene leaves the gaps of the others marked',
+  needsGdal,
+  async (t) => {
+    for (const [nodata, types] of [
+      [-9999, ['uint8', 'int16', 'uint16']],
+      [300, ['uint16', 'uint8']],
+      [70000, ['uint16', 'float32', 'int32']],
+      [0.5, ['float32', 'uint8', 'int16']],
+    ] as const)
+      await t.test(`${nodata} in ${types.join(', ')}`, async (t) => {
+        const folder = await tempFolder(t);
+        const node = await testNode(t, join(folder, 'data'));
+        await mkdir(join(folder, 'in'));
+        for (const [i, dataType] of types.entries()) {
+          const value = (_: number, at: number) => 20 + ((at * 7 + i) % 90);
+          const bands = [allocatePixels(dataType, 120 * 120).map(value) as PixelArray];
+          await writeRaster(join(folder, 'in', `s_20240601_b${i}.tif`), {
+            width: 120,
+            height: 120,
+            dataType,
+            bands,
+          });
+        }
+        const inputs = { namePattern: '{tile}_{time:%Y%m%d}_{band}.tif', collection: 'mixed', precision: 6 };
+        const { failed } = await ingest(node, { ...inputs, href: join(folder, 'in'), nodata });
+        assert.deepEqual(failed, []);
+        let holes = 0;
+        for (const tile of await tilesOf(node))
+          for (const { name, role, bands, width, height } of tile.groups) {
+            if (role !== 'data') continue;
+            const { west, south, east, north } = gridByName('geohash').bounds(tile.geocode);
+            const place = ['-te', ...[west, south, east, north].map(String), '-ts', `${width}`, `${height}`];
+            const out = join(folder, `${tile.geocode}-${name}.tif`);
+            const source = join(folder, 'in', `s_20240601_${bands[0]!.name}.tif`);
+            gdal('gdalwarp', '-q', '-et', '0', '-dstalpha', '-t_srs', 'EPSG:4326', ...place, source, out);
+            const alpha = (await readRaster(out)).header.alpha!;
+            const expected = (await readRaster(out, [alpha])).bands[0]!;
+            const found = await shownByGdal(node.storage.tilePath(tile, name), 1, `${out}.mask.tif`);
+            const differing = found.filter((is, i) => (is !== 0) !== (expected[i] !== 0)).length;
+            assert.ok(differing <= 2, `${name} of ${tile.geocode} differs at ${differing} pixels`);
+            holes += found.filter((is) => is === 0).length;
+            const share = (100 * found.filter((is) => is === 1).length) / found.length;
+            assert.ok(Math.abs(bands[0]!.validPercent - share) < 1e-9);
+          }
+        assert.ok(holes > 1000);
+      });
+  },
+);
+
+test('an encoded group keeps the gaps of each band, in spectra too', needsGdal, async (t) => {
+  const folder = await tempFolder(t);
+  const size = { width: 80, height: 70 };
+  const count = size.width * size.height;
+  const everySecond = Uint8Array.from({ length: count }, (_, i) => i % 2);
+  const upper = Uint8Array.from({ length: count }, (_, i) => Number(i > count / 3));
+  for (const dataType of ['uint8', 'int16', 'float32'] as const)
+    for (const nodata of [null, 7])
+      for (const wavelengths of [false, true])
+        for (const [n, pair] of [
+          [null, null],
+          [upper, upper],
+          [upper, everySecond],
+          [null, upper],
+          [everySecond, null],
+        ].entries()) {
+          const valid = Array.from({ length: wavelengths ? 24 : 2 }, (_, b) => pair[b % 2]!);
+          const bands = valid.map((band, b) => {
+            const hole = nodata ?? (dataType === 'float32' ? NaN : 0);
+            return allocatePixels(dataType, count).map((_, i) =>
+              band?.[i] === 0 ? hole : 9 + b,
+            ) as PixelArray;
+          });
+          const tags = valid.map((_, b) => ({
+            ...{ name: `b${b}`, scale: 1, offset: 0 },
+            ...(wavelengths && { wavelength: 500 + 10 * b, fwhm: 10 }),
+          }));
+          const cell = {
+            grid: 'geohash' as const,
+            geocode: 'u2e50p',
+            ...size,
+            name: 'group',
+            role: 'data' as const,
+          };
+          const look = { resampling: 'nearest' as const, colours: undefined, metadata: {} };
+          const { file } = encodeTile(
+            { ...cell, ...look, dataType, nodata, bands: tags },
+            { bands, valid, mask: null },
+          );
+          const what = `${dataType}-${nodata}-${wavelengths}-${n}`;
+          const path = join(folder, `${what}.tif`);
+          await writeFile(path, file.bytes);
+          const read = await readRaster(path);
+          for (const [b, band] of valid.entries()) {
+            const expected = band ?? new Uint8Array(count).fill(1);
+            assert.deepEqual(read.valid[b] ?? new Uint8Array(count).fill(1), expected, `${what}, band ${b}`);
+            if (b > 1) continue;
+            const shown = await shownByGdal(path, b + 1, join(folder, `${what}-${b}.mask.tif`));
+            assert.deepEqual(shown, expected, `${what}, band ${b} by GDAL`);
+          }
+        }
+});

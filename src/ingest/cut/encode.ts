@@ -53,17 +53,18 @@ export function encodeEmptyTile(cell: CellGroup): CutResult {
 }
 
 function encodeGroup(cell: CellGroup, bands: PixelArray[], valid: BandValidity[]): CellFile {
-  const image = isHyperspectral(cell.bands) ? cubeImage(cell) : undefined;
+  const masks = masksOf(cell, valid);
   const overviews = cell.resampling === 'bilinear' ? 'mean' : 'nearest';
+  const image = isHyperspectral(cell.bands) ? cubeImage(cell) : undefined;
   const encoded = image
-    ? encodeCube(image, bands, image.masks === 0 ? [] : cubeMasks(cell, valid))
-    : encodeCog({ ...imageFacts(cell), bands, masks: cogMasks(cell, valid), overviews });
+    ? encodeCube(image, bands, masks ?? (image.masks > 0 ? [allValid(cell)] : []))
+    : encodeCog({ ...imageFacts(cell), bands, masks, overviews });
   const bytes = ownBytes(encoded);
   return { bytes, record: groupRecord(cell, validPercents(valid), checksums(bytes)) };
 }
 
 /** The masks of a file without a nodata value, in which only masks can mark missing pixels; undefined if none is missing. */
-function cogMasks(cell: CellGroup, valid: BandValidity[]): Uint8Array[] | undefined {
+function masksOf(cell: CellGroup, valid: BandValidity[]): Uint8Array[] | undefined {
   if (!hasNoNodataValue(cell)) return undefined;
   const [first, ...others] = valid;
   if (others.every((band) => isSameValidity(band, first!))) return first ? [first] : undefined;

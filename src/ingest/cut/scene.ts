@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 import type { Grid, PixelGrid } from '../../grid/index.js';
-import { Mask, type RasterHeader, spectralTags } from '../../raster/index.js';
+import { Mask, nodataAsType, type RasterHeader, spectralTags } from '../../raster/index.js';
 import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } from '../../storage/index.js';
 import { type CloudDetector, type LightPart, layOutCells } from '../cloud/detect.js';
 import { type CutPass, groupPixelGrids, isCubeGroup, planCutPasses, type ScenePlan } from '../plan.js';
@@ -282,6 +282,7 @@ function cellGroup(
   { geocode, sizes }: CellState,
 ): CellGroup {
   const { name, role, resampling, nodata, colours, bands } = scene.groups[g];
+  const { dataType } = bands[0].header;
   return {
     grid: grid.name,
     geocode,
@@ -289,8 +290,9 @@ function cellGroup(
     name,
     role,
     resampling,
-    dataType: bands[0].header.dataType,
-    nodata,
+    dataType,
+    // The value of --nodata may fit only other groups. Then masks mark the gaps of this one.
+    nodata: nodataAsType(dataType, nodata ?? undefined) === undefined ? null : nodata,
     colours,
     bands: bands.map(({ name, commonName, scale, offset, ...tags }) => ({
       name,

@@ -104,6 +104,11 @@ test('a cloud-free tile keeps the stored values of all pixels except cloudy ones
   land.mask[0] = Mask.nodata;
   land.mask[1] = Mask.snow;
   land.mask[2] = Mask.notAssessed;
+  // Other bands of the date have data there; the bands of the model have none at two pixels, and one lacks data at the third.
+  const empty = [3, 4];
+  for (const at of empty) for (const band of ['red', 'green', 'blue'] as const) land.bands[band][at] = NaN;
+  land.mask[4] = Mask.notAssessed;
+  land.bands.green[5] = NaN;
   for (let at = 200; at < 260; at++) land.mask[at] = Mask.shadow;
   const later = field(96, 96, { seed: 1, time: clear.time + 9 * 86_400_000 });
   const [date, other] = [writeDate(folder, 'date', land), writeDate(folder, 'later', later)];
@@ -129,7 +134,8 @@ test('a cloud-free tile keeps the stored values of all pixels except cloudy ones
   const isCloudy = (code: number) => code === Mask.cloud || code === Mask.shadow;
   let filled = 0;
   land.mask.forEach((code, at) => {
-    assert.equal(codes![0]![at], isCloudy(code) ? Mask.estimated : code);
+    const expected = empty.includes(at) ? Mask.nodata : isCloudy(code) ? Mask.estimated : code;
+    assert.equal(codes![0]![at], expected, `pixel ${at}`);
     if (isCloudy(code)) {
       filled++;
       // The other date shows the same land.
