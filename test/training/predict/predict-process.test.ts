@@ -21,10 +21,11 @@ const SIZE = { width: 800, height: 700 };
 async function nodeWithSeries(
   t: Parameters<typeof testNode>[0] & Parameters<typeof tempFolder>[0],
   dates: typeof PAIR_DATES,
+  size = SIZE,
 ) {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
-  const files = await writeSentinelLikeSeries(join(folder, 'scenes'), { size: SIZE, dates });
+  const files = await writeSentinelLikeSeries(join(folder, 'scenes'), { size, dates });
   for (const { path } of files) {
     const { failed } = await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
     assert.deepEqual(failed, []);
@@ -157,16 +158,11 @@ describe('predict', { timeout: 580_000 }, () => {
   it('removes cloud from the dates of a cell, and the model opens elsewhere', {
     skip: !hasGdal && 'GDAL is missing',
   }, async (t) => {
-    const node = await nodeWithSeries(t, PAIR_DATES.slice(2));
+    const node = await nodeWithSeries(t, PAIR_DATES, { width: 1300, height: 1150 });
     const raw = await tilesOf(node);
-    const [geocode] = raw.filter(({ coverage }) => coverage === 100).map((tile) => tile.geocode);
-    const trained = await train(node, {
-      model: 'cloud-removal',
-      filter: { collections: ['s'], geocode },
-      epochs: 1,
-    });
-    assert.equal(trained.models.length, 1, JSON.stringify(trained));
-    const [{ metrics, baseline }] = trained.models as [TrainResults['models'][number]];
+    const trained = await train(node, { model: 'cloud-removal', filter: { collections: ['s'] }, epochs: 1 });
+    assert.ok(trained.models.length > 0, JSON.stringify(trained));
+    const [{ geocode, metrics, baseline }] = trained.models as [TrainResults['models'][number]];
     assert.ok(metrics.validation.mse < baseline.unchanged!.mse, 'no better than the cloudy date');
     const made = await predict(node, {
       model: 'cloud-removal',
