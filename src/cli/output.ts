@@ -111,11 +111,11 @@ export function progressLine(unit: string): ProgressLine {
       if (tiles.total === 0 || now - last < (stderr.isTTY ? 100 : NON_TTY_INTERVAL_MS)) return;
       last = now;
       const seconds = (now - started) / 1000;
-      const left =
+      const estimate =
         progress >= MIN_PERCENT_FOR_ESTIMATE
           ? `, ${formatDuration((seconds * (100 - progress)) / progress)} left`
           : '';
-      const counts = `${countsText(tiles, progress, unit, seconds)}${Math.floor(progress)} %${left}`;
+      const counts = `${countsText(tiles, progress, unit, seconds)}${Math.floor(progress)} %${estimate}`;
       // A terminal cuts off the end.
       const text = message ? `${counts}: ${message}` : counts;
       if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, terminalWidth(stderr) - 1)}`);

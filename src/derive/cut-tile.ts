@@ -61,7 +61,7 @@ async function cutGroup(
   const pixels = size.width * size.height;
   const nodata = group.role === 'mask' ? Mask.nodata : group.nodata;
   const empty = fillValueFor(group.dataType, nodata ?? undefined);
-  let made: { bands: PixelArray[]; valid: Uint8Array[] } | undefined;
+  let joined: { bands: PixelArray[]; valid: Uint8Array[] } | undefined;
   const blank = () => ({
     bands: group.bands.map(() => allocatePixels(group.dataType, pixels).fill(empty)),
     valid: group.bands.map(() => new Uint8Array(pixels)),
@@ -71,14 +71,14 @@ async function cutGroup(
     if (!own || own.bands.length !== group.bands.length) continue;
     const from = geoBoxOfCell(source.grid, source.geocode, own);
     const taken = await reprojectBands(own, [...own.bands.keys()], from, to, cell.resampling);
-    if (sources.length === 1) made = taken;
+    if (sources.length === 1) joined = taken;
     else {
-      made ??= blank();
-      for (const [b, band] of made.bands.entries())
-        copyValidPixels(band, made.valid[b]!, taken.bands[b], taken.valid[b]);
+      joined ??= blank();
+      for (const [b, band] of joined.bands.entries())
+        copyValidPixels(band, joined.valid[b]!, taken.bands[b], taken.valid[b]);
     }
   }
-  return { group, cell, ...(made ?? blank()) };
+  return { group, cell, ...(joined ?? blank()) };
 }
 
 function copyValidPixels(out: PixelArray, outValid: Uint8Array, pixels: PixelArray, valid: Uint8Array): void {

@@ -346,14 +346,18 @@ async function exportImage(
     // After a tile that was not assessed, only such tiles follow.
     const best = one.tile.cloudCover === null ? Rank.notAssessed : Rank.clear;
     if (!image.isComplete(cell, best + COMPLETE)) {
-      const made = await withPinnedTiles(storage, [{ tile: one.tile, groups: one.groups }], (fetched) => {
-        addFetched(fetchedBytes, fetched);
-        const task = { kind: 'planes' as const, tile: tileFiles(storage, one.tile), size: one.size };
-        const read = (planes: TensorBand[], stored: TensorBandsTask['stored']) =>
-          workers.run({ ...task, planes, stored }, { signal: job.signal });
-        return Promise.all([read(one.planes, coding), one.mask ? read([one.mask], MASK_CODING) : []]);
-      });
-      if (image.add(cell, made[0], made[1][0] ?? null) > 0) used.push(one);
+      const [values, codes] = await withPinnedTiles(
+        storage,
+        [{ tile: one.tile, groups: one.groups }],
+        (fetched) => {
+          addFetched(fetchedBytes, fetched);
+          const task = { kind: 'planes' as const, tile: tileFiles(storage, one.tile), size: one.size };
+          const read = (planes: TensorBand[], stored: TensorBandsTask['stored']) =>
+            workers.run({ ...task, planes, stored }, { signal: job.signal });
+          return Promise.all([read(one.planes, coding), one.mask ? read([one.mask], MASK_CODING) : []]);
+        },
+      );
+      if (image.add(cell, values, codes[0] ?? null) > 0) used.push(one);
     }
     job.progress({ total: tiles.length, done: done + 1, failed: 0, skipped: 0 });
   }

@@ -22,7 +22,6 @@ import {
   type PixelArray,
   readValidity,
   readWindowInto,
-  type Window,
   widenClouds,
 } from '../raster/index.js';
 import type { BandRecord, GroupRecord } from '../storage/index.js';
@@ -269,15 +268,18 @@ async function fillPixels(
   buffers: ReadBuffers,
 ): Promise<void> {
   const match = matchGroups({ groups: [group] }, donor)?.[0];
-  const wanted = [...bands.keys()].filter((b) => positions[b]!.length > 0);
-  if (wanted.length === 0 || !match) return;
-  const window = wanted.map((b) => windowOf(positions[b]!, group.width)).reduce(unionWindow);
+  const filledBands = [...bands.keys()].filter((b) => positions[b]!.length > 0);
+  if (filledBands.length === 0 || !match) return;
+  // Replaced pixels are the same in all bands, and gaps differ.
+  const lists = [...new Set(filledBands.map((b) => positions[b]!))];
+  const all = lists.length === 1 ? lists[0]! : Uint32Array.from(lists.flatMap((at) => [...at])).sort();
+  const window = windowOf(all, group.width);
   const header = await openRaster(match.group.path);
   const { dataType } = header;
   const memory = buffers.get(dataType) ?? bands.map(({ pixels }) => allocatePixels(dataType, pixels.length));
   buffers.set(dataType, memory);
-  const numbers = wanted.map((b) => match.bands[b]!);
-  const pixels = wanted.map((_, i) => memory[i]!.subarray(0, window.width * window.height));
+  const numbers = filledBands.map((b) => match.bands[b]!);
+  const pixels = filledBands.map((_, i) => memory[i]!.subarray(0, window.width * window.height));
   await readWindowInto(header, numbers, window, pixels);
   const valid = await readValidity(header, numbers, window, pixels);
   const encoding = (of: typeof group, band: number) => ({
@@ -286,19 +288,11 @@ async function fillPixels(
     offset: of.bands[band]!.offset,
     nodata: nodataValue(of),
   });
-  for (const [i, b] of wanted.entries()) {
+  for (const [i, b] of filledBands.entries()) {
     const convert = conversion(encoding(match.group, match.bands[b]!), encoding(group, b));
     const to = { positions: positions[b]!, width: group.width };
     copyPixels(bands[b]!, to, { pixels: pixels[i]!, window, valid: valid[i]! }, convert);
   }
-}
-
-function unionWindow(a: Window, b: Window): Window {
-  const column = Math.min(a.column, b.column);
-  const row = Math.min(a.row, b.row);
-  const right = Math.max(a.column + a.width, b.column + b.width);
-  const bottom = Math.max(a.row + a.height, b.row + b.height);
-  return { column, row, width: right - column, height: bottom - row };
 }
 
 /** The band `source_index`, and one for each band some of whose values are of other inputs than the pixel. */

@@ -63,14 +63,14 @@ async function* planFill(
 function basesOf(tiles: TileRecord[], window: number): TileRecord[] {
   const clearShare = ({ coverage, cloudCover }: TileRecord) => coverage * (100 - (cloudCover ?? 0));
   const isUnknown = ({ cloudCover }: TileRecord) => Number(cloudCover === null);
-  let left = tiles.toSorted(
+  let candidates = tiles.toSorted(
     (a, b) => isUnknown(a) - isUnknown(b) || clearShare(b) - clearShare(a) || a.start - b.start || byId(a, b),
   );
   const bases: TileRecord[] = [];
-  while (left.length > 0) {
-    const [base] = left;
+  while (candidates.length > 0) {
+    const [base] = candidates;
     bases.push(base);
-    left = left.filter((tile) => timeDistanceMs(tile, base) > window);
+    candidates = candidates.filter((tile) => timeDistanceMs(tile, base) > window);
   }
   return bases;
 }

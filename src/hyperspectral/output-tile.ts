@@ -205,8 +205,8 @@ export function outputTileOfPlanes(task: MapTask<unknown>, planes: Float32Array[
   if (!valid.includes(1)) return null;
   const encode = (group: CellGroup, bands: PixelArray[], hole: number) =>
     encodeTile(group, { bands, valid: bands.map((band) => bandValidity(band, hole)), mask: null });
-  const made = encode(cell, planes, NaN);
-  const files: CellFile[] = [made.file];
+  const values = encode(cell, planes, NaN);
+  const files: CellFile[] = [values.file];
   if (classes) {
     const codes = classesOf(planes, classes);
     const group: CellGroup = {
@@ -220,7 +220,7 @@ export function outputTileOfPlanes(task: MapTask<unknown>, planes: Float32Array[
     };
     files.push(encode(group, [codes], NO_CLASS).file);
   }
-  return outputTile(files, tileValidity([made.validity], cell).coverage, cell, file, valid);
+  return outputTile(files, tileValidity([values.validity], cell).coverage, cell, file, valid);
 }
 
 function outputTile(

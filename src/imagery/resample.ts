@@ -283,14 +283,14 @@ function valuesOf(pixels: PixelArray, hole: number): { values: Float64Array; has
 /** Means of the pixels that have data; NaN if there are none. */
 function renormalisedMeans(source: Float64Array, size: WindowSize, columns: Taps, rows: Taps): Float64Array {
   const values = new Float64Array(source.length);
-  const known = new Float64Array(source.length);
+  const holdsData = new Float64Array(source.length);
   for (let i = 0; i < source.length; i++) {
     if (Number.isNaN(source[i])) continue;
     values[i] = source[i];
-    known[i] = 1;
+    holdsData[i] = 1;
   }
   const sums = convolve(values, size, columns, rows);
-  const weights = convolve(known, size, columns, rows);
+  const weights = convolve(holdsData, size, columns, rows);
   return sums.map((sum, i) => sum / weights[i]);
 }
 

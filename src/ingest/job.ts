@@ -499,7 +499,7 @@ export class IngestJob {
       // Cells of scenes in progress count, so that the counts agree with the share. If a scene fails, its cells have failed.
       done: Math.max(done, this.sceneProgress.cellsDone - failed - skipped),
       share: this.sceneProgress.overall(this.inputs - this.inputsDescribed),
-      anew: true,
+      isReset: true,
     });
   }
 

@@ -149,10 +149,10 @@ export class JobExecution {
       signal: this.abort.signal,
       isMine: () => true,
       allGather: async (value) => [value],
-      progress: ({ share, anew = false, ...tiles }) => {
+      progress: ({ share, isReset = false, ...tiles }) => {
         const now = { ...this.pending.tiles };
         for (const count of ['total', 'done', 'failed', 'skipped'] as const)
-          now[count] = Math.max(anew ? 0 : now[count], tiles[count] ?? 0);
+          now[count] = Math.max(isReset ? 0 : now[count], tiles[count] ?? 0);
         this.writeLater({
           tiles: now,
           ...(share !== undefined && { share: Math.max(this.pending.share ?? 0, share) }),

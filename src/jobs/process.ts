@@ -89,9 +89,9 @@ export interface JobContext {
   allGather<T>(value: T): Promise<T[]>;
   /**
    * Reports the counts so far and, if counts are too coarse, the fraction of the work that is done (0 to 1, without skipped work). Counters
-   * are monotonic: lower values are ignored unless `anew` is set because work restarted or has failed.
+   * are monotonic: lower values are ignored unless `isReset` is set because work restarted or has failed.
    */
-  progress(now: Partial<JobProgress> & { share?: number; anew?: boolean }): void;
+  progress(now: Partial<JobProgress> & { share?: number; isReset?: boolean }): void;
   /** Sets the message of the job: one line about what it is doing. */
   message(text: string): void;
   /** Adds a line to the log of the job. It is on disk within a second; a full log drops its oldest lines. */

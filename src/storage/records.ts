@@ -56,7 +56,7 @@ export interface SceneRecord extends SceneDelivery {
   collection: string;
   /** Regions whose cells the deliveries of this fingerprint have made. Absent if the whole scene was ingested. */
   regions?: Bbox[];
-  /** Digest of the bands of the local files, whatever the options. */
+  /** Digest of the bands of the local files; options do not change it. */
   files?: string;
   /** Digest of the remote STAC Item and the options of the latest delivery, by which the Item is skipped without a request. */
   item?: string;

@@ -74,7 +74,7 @@ test('ranges of versions are read as by npm', () => {
   }
 });
 
-test('no dependency needs a later Node than the package declares, also where it is installed from its tarball', async () => {
+test('every dependency runs on the Node that the package declares, in the repository and from its tarball', async () => {
   const { engines, overrides } = await readJson('package.json');
   assert.equal(overrides, undefined, 'npm applies them to this folder alone');
   const least = /^>=([\d.]+)$/.exec(engines.node)![1]!;

@@ -69,3 +69,12 @@ export function mapTileAt(z: number, lon: number, lat: number) {
   const [west, north] = [x * side - HALF, HALF - y * side];
   return { z, x, y, west, south: north - side, east: west + side, north };
 }
+
+/** The closed ring of a box, counter-clockwise. */
+export const ringOfBox = (west: number, south: number, east: number, north: number) => [
+  [west, south],
+  [east, south],
+  [east, north],
+  [west, north],
+  [west, south],
+];

@@ -5,7 +5,7 @@ import { gridByName } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import { tilesOf } from '../support/node.js';
-import { type DatedScene, nodeWithScenes } from './maps.js';
+import { type DatedScene, nodeWithScenes, ringOfBox } from './maps.js';
 
 const SCENES: DatedScene[] = [
   { datetime: '2024-06-01T10:00:00Z', seed: 1, cloud: 0 },
@@ -117,21 +117,17 @@ for (const grid of ['geohash', 'quadtile'] as const) {
     });
 
     await t.test('polygons that overlap, touch, nest or repeat are one area', async () => {
-      const box = (west: number, south: number, east: number, north: number) => [
-        [west, south],
-        [east, south],
-        [east, north],
-        [west, north],
-        [west, south],
-      ];
       const outer = [15.004, 47.836, 15.024, 47.848] as const;
       const [west, south, east, north] = outer;
       const variants = [
-        [[box(...outer)], [box(...outer).toReversed()]],
-        [[box(...outer)], [box(west, south, east - 0.003, north - 0.004)]],
-        [[box(west, south, 15.016, north)], [box(15.01, south, east, north)]],
-        [[box(west, south, 15.0131, north)], [box(15.0131, south, east, north)]],
-        [[box(...outer), box(15.01, 47.84, 15.02, 47.845)], [box(15.009, 47.839, 15.021, 47.846)]],
+        [[ringOfBox(...outer)], [ringOfBox(...outer).toReversed()]],
+        [[ringOfBox(...outer)], [ringOfBox(west, south, east - 0.003, north - 0.004)]],
+        [[ringOfBox(west, south, 15.016, north)], [ringOfBox(15.01, south, east, north)]],
+        [[ringOfBox(west, south, 15.0131, north)], [ringOfBox(15.0131, south, east, north)]],
+        [
+          [ringOfBox(...outer), ringOfBox(15.01, 47.84, 15.02, 47.845)],
+          [ringOfBox(15.009, 47.839, 15.021, 47.846)],
+        ],
       ];
       const expected = await naive(
         node,

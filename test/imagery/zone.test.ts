@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { gridByName } from '../../src/grid/index.js';
 import { forEachPixelRun, parseZone } from '../../src/imagery/index.js';
 import { containsPoint, overlappingPolygons } from '../query/spatial-oracle.js';
+import { ringOfBox } from './maps.js';
 
 const grid = gridByName('geohash');
 const SIZE = { width: 23, height: 19 };
@@ -47,21 +48,14 @@ test('a zone has each pixel of its polygons once, even if they overlap, touch, n
 });
 
 test('a hole is never filled: not by another hole over it, nor beyond the outline', () => {
-  const box = (west: number, south: number, east: number, north: number) => [
-    [west, south],
-    [east, south],
-    [east, north],
-    [west, north],
-    [west, south],
-  ];
-  const [outline, hole] = [box(5, 5, 25, 25), box(10, 10, 20, 20)];
-  const island = box(12, 12, 18, 18);
+  const [outline, hole] = [ringOfBox(5, 5, 25, 25), ringOfBox(10, 10, 20, 20)];
+  const island = ringOfBox(12, 12, 18, 18);
   const inside = ([w, s, e, n]: number[], [x, y]: number[]) => x! > w! && x! < e! && y! > s! && y! < n!;
   const inOutline = (point: number[]) => inside([5, 5, 25, 25], point);
   const cases: [unknown, (point: number[]) => boolean][] = [
     [[outline, hole, hole], (point) => inOutline(point) && !inside([10, 10, 20, 20], point)],
     [[outline, hole, island], (point) => inOutline(point) && !inside([10, 10, 20, 20], point)],
-    [[outline, box(15, 15, 40, 20)], (point) => inOutline(point) && !inside([15, 15, 40, 20], point)],
+    [[outline, ringOfBox(15, 15, 40, 20)], (point) => inOutline(point) && !inside([15, 15, 40, 20], point)],
     [[outline, outline], () => false],
   ];
   for (const [coordinates, expected] of cases)

@@ -12,7 +12,7 @@ function answers(index: ColumnIndex) {
 }
 
 /** The same results from a new index. */
-function anew(index: ColumnIndex) {
+function freshAnswers(index: ColumnIndex) {
   const copy = new ColumnIndex();
   copy.restore(index.images());
   return answers(copy);
@@ -34,7 +34,7 @@ test('extents and summaries are computed once, and again after every change', ()
         else index.remove(added.splice(0, 2));
         if (kind === 'add' || kind === 'load') added.push(...records.map(({ id }) => id));
         const [extents, contents] = [collectionExtents(index), collectionSummaries(index)];
-        assert.deepEqual(answers(index), anew(index));
+        assert.deepEqual(answers(index), freshAnswers(index));
         assert.equal(collectionExtents(index), extents);
         assert.equal(collectionSummaries(index), contents);
       }

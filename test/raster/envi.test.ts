@@ -466,7 +466,7 @@ for (const [name, lines, code, message] of [
     /in Meters.*units of 0.3048 m/,
   ],
   [
-    'a rotation that is no number',
+    'a rotation that is not a number',
     [mapInfo(UTM_PLACE, '33, North, WGS-84, rotation=left')],
     'CORRUPT',
     /rotation .* "left"/,

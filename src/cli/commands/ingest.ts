@@ -293,12 +293,18 @@ function failureLine(failures: IngestResults['failed']): string {
   return `error: ${plural(failures.length, 'input')}: ${reason} [${code}]: ${files}`;
 }
 
+const TOKEN_VARIABLE = '$TILEWRIGHT_TOKEN';
+
 /** This command with more options, for a shell. */
 function commandWith({ collection, namePattern }: NonNullable<IngestResults['suggested']>): string {
   const quoted = (text: string) =>
-    /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+    /^[\w@%+=:,./-]+$/.test(text) || text.endsWith(TOKEN_VARIABLE)
+      ? text
+      : `'${text.replaceAll("'", "'\\''")}'`;
+  // A token must not get into logs.
+  const args = process.argv.slice(2).map((arg, i, all) => (all[i - 1] === '--token' ? TOKEN_VARIABLE : arg));
   return [
-    ...['tilewright', ...process.argv.slice(2)],
+    ...['tilewright', ...args.map((arg) => arg.replace(/^--token=.*/s, `--token=${TOKEN_VARIABLE}`))],
     ...(collection === undefined ? [] : ['--collection', collection]),
     ...(namePattern === undefined ? [] : ['--name-pattern', namePattern]),
   ]
@@ -363,12 +369,12 @@ async function watch(
     pending = [];
     const finder = inputFinder(flags.namePattern);
     for (const path of settled) {
-      const found = await finder.find(path, 0).catch((error) => {
+      const settledInputs = await finder.find(path, 0).catch((error) => {
         if (!notRecognised.is(error)) logToStderr(`error: ${messageOf(error)}`);
         return null;
       });
-      inputs.push(...(found?.inputs ?? []));
-      for (const file of found?.skipped ?? []) logToStderr(skippedWarning(file));
+      inputs.push(...(settledInputs?.inputs ?? []));
+      for (const file of settledInputs?.skipped ?? []) logToStderr(skippedWarning(file));
     }
     if (inputs.length === 0) continue;
     try {

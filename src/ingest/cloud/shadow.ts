@@ -382,7 +382,7 @@ function codeOfDarkGround(
 /** Blocks around a pixel in which clouds count as near: a bit more than `REACH_PIXELS`. */
 const NEAR_BLOCKS = Math.ceil(REACH_PIXELS / BLOCK_PIXELS);
 
-/** Tests if cloud may shade a pixel, whatever the direction of the sun. */
+/** Tests if cloud in some direction may shade a pixel. */
 function nearClouds({ width, height, codes }: LightRaster): (x: number, y: number) => boolean {
   const columns = Math.ceil(width / BLOCK_PIXELS);
   const rows = Math.ceil(height / BLOCK_PIXELS);

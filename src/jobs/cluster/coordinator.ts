@@ -495,7 +495,7 @@ class JobCoordinator {
       failed: sum('failed'),
       skipped: sum('skipped'),
       ...combinedProgress(all),
-      anew: true,
+      isReset: true,
     });
   }
 }

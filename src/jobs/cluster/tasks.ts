@@ -270,7 +270,7 @@ export class TaskExecutor {
         send({ word: value });
         return values;
       },
-      progress: ({ anew: _, ...now }) => {
+      progress: ({ isReset: _, ...now }) => {
         progress = { ...progress, ...now };
         progressTimer ??= setTimeout(sendProgress, PROGRESS_INTERVAL_MS);
       },
