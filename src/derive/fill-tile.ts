@@ -30,6 +30,7 @@ import {
   conversion,
   copyPixels,
   fillFrom,
+  finishedMask,
   gapsOf,
   MAX_INPUTS,
   NO_SOURCE,
@@ -113,7 +114,7 @@ export async function fillTile({
   const first = await takeFromDonors(composite, order, [], targets, widenCodes);
   const rims = restoreRims(composite, mask.codes);
   // The rims of clouds on other dates are better than cloud.
-  const used = await takeFromDonors(composite, order, first, targets, readCodes);
+  const used = dilate === 0 ? first : await takeFromDonors(composite, order, first, targets, readCodes);
   const images: CutResult[] = [];
   const gapSources: GapSource[] = [];
   for (const group of imageGroups(base)) {
@@ -144,7 +145,7 @@ export async function fillTile({
   if (used.length === 0) return null;
   const codes = cellGroup(tile, mask);
   const data = images.filter(({ file }) => file.record.role === 'data').map(({ validity }) => validity);
-  const { file, ...figures } = encodeMaskFile(codes, composite.mask);
+  const { file, ...figures } = encodeMaskFile(codes, finishedMask(composite));
   const files = [...images.map((image) => image.file), provenanceFile(codes, composite, gapSources), file];
   const { coverage } = tileValidity(data, codes);
   return { files, coverage, ...figures, used: [0, ...used.map((donor) => donor + 1)], rims };

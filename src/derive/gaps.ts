@@ -59,7 +59,7 @@ CAN_REPLACE[Mask.nodata * 256 + Mask.notAssessed] = 1;
 
 /**
  * Takes pixels of a donor, as input `number`, into the composite and returns how many. Clear pixels and snow replace no data, cloud,
- * shadow, and pixels that were not assessed; the latter replace no data only. Clear pixels become those of another date.
+ * shadow, and pixels that were not assessed; the latter replace no data only.
  */
 export function fillFrom({ mask, provenance, codes }: Composite, donor: Uint8Array, number: number): number {
   let taken = 0;
@@ -71,10 +71,9 @@ export function fillFrom({ mask, provenance, codes }: Composite, donor: Uint8Arr
       continue;
     }
     if (CAN_REPLACE[mask[i] * 256 + donor[i]] === 0) continue;
-    const code = donor[i] === Mask.clear ? Mask.otherDate : donor[i];
     codes[mask[i]]--;
-    codes[code]++;
-    mask[i] = code;
+    codes[donor[i]]++;
+    mask[i] = donor[i];
     provenance[i] = number;
     taken++;
   }
@@ -82,6 +81,11 @@ export function fillFrom({ mask, provenance, codes }: Composite, donor: Uint8Arr
 }
 
 const FOUR_CLEAR = Mask.clear * 0x01010101;
+
+/** The mask of a finished composite, in which clear pixels of donors have their own code. */
+export function finishedMask({ mask, provenance }: Composite): Uint8Array {
+  return mask.map((code, i) => (code === Mask.clear && provenance[i] !== 0 ? Mask.otherDate : code));
+}
 
 /** Provenance at the size of a coarser group: each pixel gets the provenance of the fine pixel at its centre. */
 export function resizeNearest(provenance: Uint8Array, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
@@ -197,13 +201,13 @@ export function copyPixels(
       from += window.width;
     }
     const at = from + to - start;
-    if (valid?.[at] === 0) {
+    if (valid !== null && valid[at] === 0) {
       target.valid ??= new Uint8Array(out.length).fill(1);
       target.valid[to] = 0;
       out[to] = target.fillValue;
       continue;
     }
     out[to] = convert === null ? pixels[at]! : convert(pixels[at]!);
-    if (target.valid) target.valid[to] = 1;
+    if (target.valid !== null) target.valid[to] = 1;
   }
 }

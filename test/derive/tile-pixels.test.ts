@@ -10,6 +10,7 @@ import {
   conversion,
   copyPixels,
   fillFrom,
+  finishedMask,
   MAX_INPUTS,
   NO_SOURCE,
   positionsOf,
@@ -55,7 +56,7 @@ test('a splice replaces holes, cloud and shadow by clear and snow, but only hole
             ? HOLES.includes(mask[i]!)
             : theirs === Mask.notAssessed && mask[i] === Mask.nodata;
           if (!gives) continue;
-          mask[i] = theirs === Mask.clear ? Mask.otherDate : theirs;
+          mask[i] = theirs;
           provenance[i] = n + 1;
           taken++;
         }
@@ -63,9 +64,13 @@ test('a splice replaces holes, cloud and shadow by clear and snow, but only hole
       }
       assert.deepEqual([...splice.mask], mask);
       assert.deepEqual([...splice.provenance], provenance);
-      for (const one of [...CODES, Mask.otherDate])
+      for (const one of CODES)
         assert.equal(splice.codes[one], mask.filter((other) => other === one).length, `code ${one}`);
       assert.deepEqual([...given], base, 'the base is left as it is');
+      assert.deepEqual(
+        [...finishedMask(splice)],
+        mask.map((one, i) => (one === Mask.clear && provenance[i]! > 0 ? Mask.otherDate : one)),
+      );
     }),
     runs,
   );
