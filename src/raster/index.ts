@@ -58,6 +58,7 @@ export {
   coveragePercent,
   effectiveNodata,
   findValidityBand,
+  includesNumber,
   initialMask,
   maskHistogram,
   type PixelCorner,

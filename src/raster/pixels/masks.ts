@@ -48,12 +48,18 @@ export function initialMask(valid: BandValidity, size: number): Uint8Array {
 /** The pixels of a band that hold data: 1 for each of them, 0 for others; null if all pixels hold data. */
 export type BandValidity = Uint8Array | null;
 
+/** True if integers include a number. Searches 16-bit numbers as characters, four times as fast. */
+export function includesNumber(band: PixelArray, value: number): boolean {
+  if (band.BYTES_PER_ELEMENT !== 2 || Number.isNaN(value)) return band.includes(value);
+  const bytes = Buffer.from(band.buffer as ArrayBuffer, band.byteOffset, band.byteLength);
+  return bytes.includes(String.fromCharCode(value & 0xffff), 0, 'ucs2');
+}
+
 /** Finds the pixels of a band that are `hole` or NaN, or 0 in the band's mask. */
 export function bandValidity(band: PixelArray, hole: number | undefined, mask?: PixelArray): BandValidity {
-  const marked = mask ? mask.indexOf(0) : -1;
-  // Most bands of integers have no hole; `indexOf` finds that out faster.
-  const first = isFloat(dataTypeOf(band)) ? 0 : hole === undefined ? -1 : band.indexOf(hole);
-  if (first < 0 && marked < 0) return null;
+  // Most bands of integers have no hole; a search finds that out faster.
+  const maybe = isFloat(dataTypeOf(band)) || (hole !== undefined && includesNumber(band, hole));
+  if (!maybe && !mask?.includes(0)) return null;
   const valid = new Uint8Array(band.length).fill(1);
   let holes = 0;
   for (let i = 0; i < band.length; i++)
