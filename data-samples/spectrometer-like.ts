@@ -109,9 +109,9 @@ function meanSquare(spectra: number[][], abundances: Abundances): number {
 }
 
 /**
- * Writes one ENVI cube a date (int16, bil, EPSG:32633, reflectance x 10000, wavelengths, FWHM and bad bands), and below `truth/` the
- * spectra of the endmembers (a spectral library), their abundances (float32), the class of each pixel (an ENVI classification)
- * and polygons of one class each (GeoJSON). All dates show the same ground, each with noise of its own.
+ * Writes one ENVI cube a date (int16, bil, EPSG:32633, reflectance x 10000, wavelengths, FWHM and bad bands), and to a folder beside it,
+ * which ends in `-truth`, the spectra of the endmembers (a spectral library), their abundances (float32), the class of each pixel (an ENVI
+ * classification) and polygons of one class each (GeoJSON). All dates show the same ground, each with noise of its own.
  */
 export async function writeSpectrometerLikeSeries(
   folder: string,
@@ -119,8 +119,9 @@ export async function writeSpectrometerLikeSeries(
 ): Promise<CubeFiles> {
   const { seed, dates } = { ...CUBE_DEFAULTS, ...options };
   const scene = cubeScene(options);
-  const truth = join(folder, 'truth');
-  await mkdir(truth, { recursive: true });
+  // Ingest searches subfolders.
+  const truth = `${folder}-truth`;
+  for (const path of [folder, truth]) await mkdir(path, { recursive: true });
   const cubes: CubeFiles['cubes'] = [];
   for (let date = 0; date < dates; date++) {
     const datetime = new Date(FIRST_DATE + date * DATE_STEP).toISOString().replace('.000', '');
