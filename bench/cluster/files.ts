@@ -7,7 +7,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { mapConcurrent } from '../../src/async/index.js';
-import { tileFile } from '../../src/storage/index.js';
+import { filesOf } from '../../src/storage/index.js';
 import { tilesOf, wholeRecords } from '../search/search-data.js';
 import { type BenchResult, median, result, spend } from '../support/bench.js';
 import type { Writer } from './writer.js';
@@ -20,17 +20,15 @@ export async function measureFiles({ storage, objects }: Writer, short: boolean)
   const [like] = wholeRecords(tilesOf(1));
   const tiles = Array.from({ length: short ? 32 : 256 }, (_, i) => {
     const content = randomBytes(FILE);
-    const tile = { ...like!, id: `fetched-${i}`, version: '000000fetched' };
-    return { tile, content, groups: [{ ...like!.groups[0]!, bytes: FILE, crc32: crc32(content) }] };
+    const groups = [{ ...like!.groups[0]!, bytes: FILE, crc32: crc32(content) }];
+    return { tile: { ...like!, id: `fetched-${i}`, version: '000000fetched', groups }, content };
   });
-  await mapConcurrent(tiles, IN_FLIGHT, ({ tile, content, groups }) =>
-    objects.put(tileFile(tile, groups[0]!.name), content),
-  );
+  await mapConcurrent(tiles, IN_FLIGHT, ({ tile, content }) => objects.put(filesOf(tile)[0]!.path, content));
   const rates: number[] = [];
   const costs: number[] = [];
   for (let round = 0; round < (short ? 1 : 5); round++) {
     const { wallSeconds, cpuSeconds } = await spend(() =>
-      mapConcurrent(tiles, IN_FLIGHT, ({ tile, groups }) => storage.ensureFiles(tile, groups)),
+      mapConcurrent(tiles, IN_FLIGHT, ({ tile }) => storage.ensureFiles(tile, tile.groups)),
     );
     const megabytes = (tiles.length * FILE) / 1e6;
     rates.push(megabytes / wallSeconds);

@@ -154,7 +154,8 @@ function store(folder: string, side: number): { file: SpectrumFile; targets: Flo
     transform,
   } as const;
   const path = join(folder, 'cube.tif');
-  writeFileSync(path, encodeCube({ ...image, isCompressed: false }, bands));
+  const bytes = encodeCube({ ...image, isCompressed: false }, bands);
+  writeFileSync(path, bytes);
   const pixels = new Int16Array(count * BANDS);
   for (const [b, band] of bands.entries()) for (let i = 0; i < count; i++) pixels[i * BANDS + b] = band[i]!;
   writeFileSync(
@@ -167,7 +168,16 @@ function store(folder: string, side: number): { file: SpectrumFile; targets: Flo
   );
   const each = Array.from({ length: BANDS }, (_, band) => band);
   const file: SpectrumFile = {
-    ...{ path, width: side, height: side, dataType: 'int16', nodata: -32_768, mask: undefined },
+    ...{
+      path,
+      start: 0,
+      bytes: bytes.length,
+      width: side,
+      height: side,
+      dataType: 'int16',
+      nodata: -32_768,
+      mask: undefined,
+    },
     ...{ bands: each, scales: each.map(() => SCALE), offsets: each.map(() => 0) },
   };
   return { file, targets };

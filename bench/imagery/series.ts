@@ -102,6 +102,7 @@ async function writeDates(storage: Storage, cell: Cell, dates: number): Promise<
   const group = `${pixel}m`;
   const record = (name: string, bytes: Buffer): GroupRecord => ({
     name,
+    file: group,
     role: name === 'mask' ? 'mask' : 'data',
     dataType: name === 'mask' ? 'uint8' : 'uint16',
     width,
@@ -129,8 +130,7 @@ async function writeDates(storage: Storage, cell: Cell, dates: number): Promise<
     const write = await storage.beginScene(wanted, `date-${date}`, [geocode]);
     const staging = await write.stagingFolder(geocode);
     const file = files[date % IMAGES];
-    await writeFileSynced(join(staging, `${group}.tif`), file);
-    await writeFileSynced(join(staging, 'mask.tif'), mask);
+    await writeFileSynced(join(staging, `${group}.tif`), Buffer.concat([file, mask]));
     await write.publish([geocode]);
     const facts = { fingerprint: `${date}`, start, end: start, platform: null, warnings: [] };
     await write.commit(facts, [

@@ -2,6 +2,7 @@
  * `xyz`: random map tiles of one stored COG, ours and titiler's in turn, both over HTTP to one client, with the same range
  * of values. tilewright also finds the tile, reads its mask and makes the mosaic; titiler receives the path of the file.
  */
+
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { toArray } from '../../src/async/index.js';
@@ -10,6 +11,7 @@ import { cellBbox, geohash, quadtile } from '../../src/grid/index.js';
 import { ImageService } from '../../src/imagery/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { TileFinder } from '../../src/query/index.js';
+import { gdalName } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { BENCH_FOLDER, sceneFile } from '../support/scene.js';
@@ -35,7 +37,7 @@ export async function benchXyz({ short, threads, log }: BenchOptions): Promise<B
     const [group] = tile.groups;
     log(`${tile.id}: ${group.width} x ${group.height} px, ${tile.coverage.toFixed(0)} % of it data`);
     const url = await node.listen('127.0.0.1', 0);
-    const file = encodeURIComponent(node.storage.tilePath(tile, group.name));
+    const file = encodeURIComponent(gdalName(node.storage.tileImage(tile, group.name)));
     const addresses: Record<string, (at: string) => string> = {
       ours: (at) => `${url}/xyz/bench/${at}.png?assets=${group.name}&bidx=1&rescale=${RESCALE}`,
     };

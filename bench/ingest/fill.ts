@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fillTile } from '../../src/derive/fill-tile.js';
 import type { TileFiles } from '../../src/derive/tasks.js';
-import { type CellGroup, encodeMaskFile, encodeTile } from '../../src/ingest/index.js';
+import { type CellGroup, encodeGroup, encodeMask, joinTile } from '../../src/ingest/index.js';
 import { Mask } from '../../src/raster/index.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 
@@ -89,14 +89,17 @@ function writeDate(folder: string, date: number, share: number): TileFiles {
     })),
     metadata: {},
   };
-  const files = [
-    encodeTile(cell, { bands, valid: bands.map(() => null), mask: null }).file,
-    encodeMaskFile(cell, mask).file,
+  const images = [
+    encodeGroup(cell, { bands, valid: bands.map(() => null) }).image,
+    encodeMask(cell, mask).image,
   ];
-  const groups = files.map(({ record, bytes }) => {
-    const path = join(folder, `${share}-${date}-${record.name}.tif`);
-    writeFileSync(path, bytes);
-    return { ...record, path };
-  });
-  return { grid: 'geohash', geocode: GEOCODE, groups };
+  const { files, groups } = joinTile(images);
+  const path = join(folder, `${share}-${date}.tif`);
+  writeFileSync(path, files[0]!.bytes);
+  const [data, codes] = groups as [(typeof groups)[number], (typeof groups)[number]];
+  const placed = [
+    { ...data, path, start: 0 },
+    { ...codes, path, start: data.bytes },
+  ];
+  return { grid: 'geohash', geocode: GEOCODE, groups: placed };
 }

@@ -95,7 +95,7 @@ const GROUPS: {
   bands: Band[];
 }[] = [
   {
-    group: { name: '10m', ...DATA },
+    group: { name: '10m', file: '10m', ...DATA },
     pixel: 10,
     bands: [
       ['B02', 'blue'],
@@ -105,7 +105,7 @@ const GROUPS: {
     ],
   },
   {
-    group: { name: '20m', ...DATA },
+    group: { name: '20m', file: '20m', ...DATA },
     pixel: 20,
     bands: [
       ['B05', 'rededge071'],
@@ -116,16 +116,16 @@ const GROUPS: {
       ['B12', 'swir22'],
     ],
   },
-  { group: { name: '20m-qa', role: 'qa', ...CODES }, pixel: 20, bands: [['SCL']] },
+  { group: { name: '20m-qa', file: '20m', role: 'qa', ...CODES }, pixel: 20, bands: [['SCL']] },
   {
-    group: { name: '60m', ...DATA },
+    group: { name: '60m', file: '60m', ...DATA },
     pixel: 60,
     bands: [
       ['B01', 'coastal'],
       ['B09', 'nir09'],
     ],
   },
-  { group: { name: 'mask', role: 'mask', ...CODES }, pixel: 10, bands: [['mask']] },
+  { group: { name: 'mask', file: '10m', role: 'mask', ...CODES }, pixel: 10, bands: [['mask']] },
 ];
 
 function groupsOf({ start, coverage }: TileRecord): GroupRecord[] {

@@ -14,7 +14,7 @@ import { Client } from '../../src/client/index.js';
 import { geohash } from '../../src/grid/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { parseFilter, searchTiles } from '../../src/query/index.js';
-import { Mask, readRaster } from '../../src/raster/index.js';
+import { Mask, readImage } from '../../src/raster/index.js';
 import type { Storage, TileRecord } from '../../src/storage/index.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { measureTree } from '../support/measure-tree.js';
@@ -169,8 +169,8 @@ async function mapSteps({ storage }: TilewrightNode, model: string, kind: Kind):
   const tiles = new Map<string, { width: number; height: number; pixels: ArrayLike<number> }>();
   for (const tile of found.filter((one) => one.model?.id.startsWith(model))) {
     const group = tile.groups.find(({ role }) => role === 'data')!;
-    const [stored] = (await readRaster(storage.tilePath(tile, group.name))).bands;
-    const [mask] = (await readRaster(storage.tilePath(tile, 'mask'))).bands;
+    const [stored] = (await readImage(storage.tileImage(tile, group.name))).bands;
+    const [mask] = (await readImage(storage.tileImage(tile, 'mask'))).bands;
     const isFilled = (at: number) => source === 'predicted' || mask![at] === Mask.estimated;
     const under = lands.get(tile.geocode);
     const red = under && (await readRed(storage, under));
@@ -207,7 +207,7 @@ async function mapSteps({ storage }: TilewrightNode, model: string, kind: Kind):
 async function readRed(storage: Storage, tile: TileRecord): Promise<ArrayLike<number>> {
   const group = tile.groups.find(({ bands }) => bands.some(({ commonName }) => commonName === 'red'))!;
   const band = group.bands.findIndex(({ commonName }) => commonName === 'red');
-  return (await readRaster(storage.tilePath(tile, group.name), [band])).bands[0]!;
+  return (await readImage(storage.tileImage(tile, group.name), [band])).bands[0]!;
 }
 
 const NODATA = -32768;

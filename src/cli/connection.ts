@@ -161,21 +161,24 @@ interface Item {
 }
 
 /**
- * Replaces the URLs of assets by paths of files, because no server answers these URLs. GDAL and QGIS open the paths. Removes pictures,
- * which have no file.
+ * Replaces the URLs of assets by the names by which GDAL and QGIS open their images, because no server answers these URLs. Removes
+ * pictures, which have no file.
  */
 async function useLocalPaths(
   node: TilewrightNode,
   answer: (Partial<Item> & { features?: Item[] }) | null,
 ): Promise<void> {
   const items = answer?.features ?? (answer?.type === 'Feature' ? [answer as Item] : []);
+  // Commands that use a server do not load it.
+  const { gdalName } = await import('../raster/index.js');
   for (const { id, assets } of items) {
     const tile = await node.storage.catalogue.tiles.get(id);
     if (!tile) continue;
     for (const [name, asset] of Object.entries(assets)) {
-      if (tile.groups.some((group) => group.name === name))
-        asset.href = resolve(node.storage.tilePath(tile, name));
-      else delete assets[name];
+      if (tile.groups.some((group) => group.name === name)) {
+        const image = node.storage.tileImage(tile, name);
+        asset.href = gdalName({ ...image, path: resolve(image.path) });
+      } else delete assets[name];
     }
   }
 }

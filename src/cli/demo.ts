@@ -21,7 +21,7 @@ import type { IngestInputs, IngestResults } from '../ingest/index.js';
 import type { Timed } from '../jobs/index.js';
 import { openNode } from '../node.js';
 import { isoTime } from '../query/index.js';
-import { readRaster } from '../raster/index.js';
+import { readImage } from '../raster/index.js';
 import type { CollectionRecord, Storage, TileRecord } from '../storage/index.js';
 import type { ModelCard, TrainResults } from '../training/index.js';
 import { plural } from '../utils/text.js';
@@ -191,7 +191,7 @@ async function renderPreview(storage: Storage, tile: TileRecord): Promise<string
   const indexes = ['red', 'green', 'blue'].map((colour) =>
     group.bands.findIndex((b) => b.commonName === colour),
   );
-  const { bands, valid } = await readRaster(storage.tilePath(tile, group.name), indexes);
+  const { bands, valid } = await readImage(storage.tileImage(tile, group.name), indexes);
   const { width, height } = group;
   const rgba = new Uint8Array(width * height * 4);
   for (const [c, pixels] of bands.entries()) {

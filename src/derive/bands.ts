@@ -16,7 +16,7 @@ import {
   fillValueFor,
   nodataAsType,
   type PixelArray,
-  readRaster,
+  readImage,
   warp,
 } from '../raster/index.js';
 import type { TileRecord } from '../storage/index.js';
@@ -71,7 +71,7 @@ async function readBand(
   physical: boolean,
 ): Promise<Band> {
   const group = tile.groups[g];
-  const { header, bands, valid } = await readRaster(group.path, [b]);
+  const { header, bands, valid } = await readImage(group, [b]);
   const { width, height } = header;
   const codes = group.role !== 'data' || group.codes === true || header.palette === true;
   const nodata = nodataValue(group);

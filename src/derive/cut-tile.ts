@@ -4,7 +4,7 @@
  */
 
 import { type GridBounds, type GridName, gridByName, type PixelGrid } from '../grid/index.js';
-import { type CellFile, encodeMaskFile, encodeTile, tileValidity } from '../ingest/index.js';
+import { encodeGroup, encodeMask, joinTile, tileValidity } from '../ingest/index.js';
 import {
   type Affine,
   allocatePixels,
@@ -14,8 +14,10 @@ import {
   crsFromEpsg,
   fillValueFor,
   findValidityBand,
+  type ImageFile,
+  imageKey,
   Mask,
-  openRaster,
+  openImage,
   type PixelArray,
   type PointTransform,
   type RasterHeader,
@@ -39,14 +41,13 @@ export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<Ma
   const codes = mask.bands[0] as Uint8Array;
   const images = made
     .filter(({ group }) => group.role !== 'mask')
-    .map(({ cell, bands, valid }) => ({ cell, ...encodeTile(cell, { bands, valid, mask: null }) }));
+    .map(({ cell, bands, valid }) => ({ cell, ...encodeGroup(cell, { bands, valid }) }));
   const data = images.filter(({ cell }) => cell.role === 'data').map(({ validity }) => validity);
   const { some, coverage } = tileValidity(data, mask.cell);
   if (some?.includes(1) === false) return null;
-  const { file, ...figures } = encodeMaskFile(mask.cell, codes);
-  const files: CellFile[] = [...images.map((image) => image.file), file];
+  const { image, ...figures } = encodeMask(mask.cell, codes);
   const used = Array.from(sources.keys());
-  return { files, coverage, ...figures, used };
+  return { ...joinTile([...images.map((encoded) => encoded.image), image]), coverage, ...figures, used };
 }
 
 /** Makes a group of the new tile from the groups of the same name in all sources. */
@@ -56,7 +57,7 @@ async function cutGroup(
   group: TileGroupFile,
   size: PixelGrid,
 ) {
-  const cell = cellGroup(tile, { group, header: await openRaster(group.path) }, size);
+  const cell = cellGroup(tile, { group, header: await openImage(group) }, size);
   const to = geoBoxOfCell(tile.grid, tile.geocode, size);
   const pixels = size.width * size.height;
   const nodata = group.role === 'mask' ? Mask.nodata : group.nodata;
@@ -176,13 +177,13 @@ export function geoBoxOfCell(grid: GridName, geocode: string, { width, height }:
  * of both cells coincide. Pixels outside of `from` hold no data.
  */
 export async function reprojectBands(
-  group: Pick<TileGroupFile, 'path' | 'nodata' | 'dataType'>,
+  group: ImageFile & Pick<TileGroupFile, 'nodata' | 'dataType'>,
   bands: number[],
   from: CellGeoBox,
   to: CellGeoBox,
   resampling: Resampling,
 ): Promise<{ bands: PixelArray[]; valid: Uint8Array[] }> {
-  const header = await headerOf(group.path);
+  const header = await headerOf(group);
   const control = buildControlGrid(to, projectionOf(to.grid, from.grid), affineOf(from));
   const window = windowOf(control, header);
   const method = isAligned(from, to) ? 'nearest' : resampling;
@@ -268,23 +269,24 @@ function windowOf(control: ControlGrid, { width, height }: RasterHeader): Window
   return { column, row, width: right_ - column, height: bottom_ - row };
 }
 
-/** Headers by path. The files of a version never change. */
-const headersByPath = new Map<string, RasterHeader>();
+/** Headers by the key of their image. The files of a version never change. */
+const headersByImage = new Map<string, RasterHeader>();
 const CACHE_BYTES = 64e6;
 const imageCache = new ImageCache(CACHE_BYTES);
 
-async function headerOf(path: string): Promise<RasterHeader> {
-  const known = headersByPath.get(path);
+async function headerOf(image: ImageFile): Promise<RasterHeader> {
+  const key = imageKey(image);
+  const known = headersByImage.get(key);
   if (known) return known;
-  const header = await openRaster(path);
-  if (headersByPath.size >= 64) headersByPath.clear();
-  headersByPath.set(path, header);
+  const header = await openImage(image);
+  if (headersByImage.size >= 64) headersByImage.clear();
+  headersByImage.set(key, header);
   return header;
 }
 
 async function readCached(header: RasterHeader, bands: number[], window: Window): Promise<PixelArray[]> {
   const { path, width, height, blocks } = header;
-  // The mask is another image of the file.
+  // A file has several images.
   const image = 'directory' in blocks ? blocks.directory : 0;
   const key = (band: number) => `${path}\n${image}\n${band}`;
   const found = new Map<number, PixelArray>();

@@ -2,11 +2,11 @@
 
 import { gridByName, type PixelGrid, shareOfCell } from '../grid/index.js';
 import {
-  type CellFile,
   type CellGroup,
-  type CutResult,
-  encodeMaskFile,
-  encodeTile,
+  type CellImage,
+  encodeGroup,
+  encodeMask,
+  joinTile,
   pixelValidity,
   tileValidity,
 } from '../ingest/index.js';
@@ -18,7 +18,7 @@ import {
   type DataType,
   fillValueFor,
   Mask,
-  openRaster,
+  openImage,
   type PixelArray,
   readValidity,
   readWindowInto,
@@ -115,7 +115,7 @@ export async function fillTile({
   const rims = restoreRims(composite, mask.codes);
   // The rims of clouds on other dates are better than cloud.
   const used = dilate === 0 ? first : await takeFromDonors(composite, order, first, targets, readCodes);
-  const images: CutResult[] = [];
+  const images: ReturnType<typeof encodeGroup>[] = [];
   const gapSources: GapSource[] = [];
   for (const group of imageGroups(base)) {
     const image = targetGroup(await readGroup(group));
@@ -140,15 +140,16 @@ export async function fillTile({
       );
     const bands = image.bands.map(({ pixels }) => pixels);
     const valid = image.bands.map((band) => band.valid);
-    images.push(encodeTile(cellGroup(tile, image), { bands, valid, mask: null }));
+    images.push(encodeGroup(cellGroup(tile, image), { bands, valid }));
   }
   if (used.length === 0) return null;
   const codes = cellGroup(tile, mask);
-  const data = images.filter(({ file }) => file.record.role === 'data').map(({ validity }) => validity);
-  const { file, ...figures } = encodeMaskFile(codes, finishedMask(composite));
-  const files = [...images.map((image) => image.file), provenanceFile(codes, composite, gapSources), file];
+  const data = images.filter(({ image }) => image.record.role === 'data').map(({ validity }) => validity);
+  const { image: maskImage, ...figures } = encodeMask(codes, finishedMask(composite));
+  const provenance = provenanceImage(codes, composite, gapSources);
   const { coverage } = tileValidity(data, codes);
-  return { files, coverage, ...figures, used: [0, ...used.map((donor) => donor + 1)], rims };
+  const made = joinTile([...images.map(({ image }) => image), provenance, maskImage]);
+  return { ...made, coverage, ...figures, used: [0, ...used.map((donor) => donor + 1)], rims };
 }
 
 /** A group of a new tile. */
@@ -275,7 +276,7 @@ async function fillPixels(
   const lists = [...new Set(filledBands.map((b) => positions[b]!))];
   const all = lists.length === 1 ? lists[0]! : Uint32Array.from(lists.flatMap((at) => [...at])).sort();
   const window = windowOf(all, group.width);
-  const header = await openRaster(match.group.path);
+  const header = await openImage(match.group);
   const { dataType } = header;
   const memory = buffers.get(dataType) ?? bands.map(({ pixels }) => allocatePixels(dataType, pixels.length));
   buffers.set(dataType, memory);
@@ -297,7 +298,7 @@ async function fillPixels(
 }
 
 /** The band `source_index`, and one for each band some of whose values are of other inputs than the pixel. */
-function provenanceFile(size: CellGroup, { provenance }: Composite, gaps: GapSource[]): CellFile {
+function provenanceImage(size: CellGroup, { provenance }: Composite, gaps: GapSource[]): CellImage {
   const planes = gaps.map(({ band, sources, ...grid }) => {
     const ofBand = resizeNearest(sources, grid, size);
     return { name: `source_index_${band}`, pixels: provenance.map((pixel, i) => ofBand[i] || pixel) };
@@ -315,5 +316,5 @@ function provenanceFile(size: CellGroup, { provenance }: Composite, gaps: GapSou
   };
   const pixels = bands.map((band) => band.pixels);
   const valid = pixels.map((plane) => bandValidity(plane, NO_SOURCE));
-  return encodeTile(cell, { bands: pixels, valid, mask: null }).file;
+  return encodeGroup(cell, { bands: pixels, valid }).image;
 }

@@ -222,20 +222,19 @@ class DeriveRun<T> {
       return this.skip(this.reasonForNone);
     }
     const folder = await stage();
-    for (const { record, bytes } of made.files) {
-      const path = join(folder, `${record.name}.tif`);
+    for (const { name, bytes } of made.files) {
+      const path = join(folder, `${name}.tif`);
       await (bytes ? writeFileSynced(path, bytes) : fsyncPath(path)).catch((error) => {
         throw asStorageError(error, path);
       });
     }
-    const { files: madeFiles, used, rims, ...figures } = made;
+    const { files: _, used, rims, ...figures } = made;
     if (rims) this.results.rims = addRims([this.results.rims, rims]);
     this.staged.push({
       ...facts,
       id,
       version: write.version,
       ...figures,
-      groups: madeFiles.map(({ record }) => record),
       derivedFrom: used.map((input) => inputs[input].id),
       inputsDigest: digestOfInputs([...inputs, ...around], derivation.recipe),
       createdAt: Date.now(),
@@ -323,7 +322,7 @@ export function tileFiles(storage: Storage, tile: TileRecord): TileFiles {
   return {
     grid,
     geocode,
-    groups: tile.groups.map((group) => ({ ...group, path: storage.tilePath(tile, group.name) })),
+    groups: tile.groups.map((group) => ({ ...group, ...storage.tileImage(tile, group.name) })),
   };
 }
 

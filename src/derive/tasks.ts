@@ -2,14 +2,14 @@
 import type { BandIndex, Program } from '../expressions/index.js';
 import type { GridName, PixelGrid } from '../grid/index.js';
 import type { CellFile } from '../ingest/index.js';
-import type { DataType } from '../raster/index.js';
+import type { DataType, ImageFile } from '../raster/index.js';
 import type { GroupRecord, TileRecord } from '../storage/index.js';
 
-/** A stored tile with the paths of its files. */
+/** A stored tile with the places of its images. */
 export interface TileFiles {
   grid: GridName;
   geocode: string;
-  groups: (GroupRecord & { path: string })[];
+  groups: (GroupRecord & ImageFile)[];
 }
 
 /** The properties of a new tile that its files hold. */
@@ -64,16 +64,15 @@ export interface TensorBandsTask {
   stored: { dataType: DataType; empty: number } | null;
 }
 
-/** A file of a new tile. `bytes` is null if the maker has already written it into the tile's folder, as `<group>.tif`. */
+/** A file of a new tile, see `CellFile`. `bytes` is null if the maker has already written it into the tile's folder. */
 interface MadeFile {
-  record: GroupRecord;
+  name: string;
   bytes: CellFile['bytes'] | null;
 }
 
 /** The files of a new tile, and properties that its pixels determine. */
 export interface MadeTile
-  extends Pick<TileRecord, 'coverage' | 'cloudCover' | 'estimated' | 'otherDates' | 'footprint'> {
-  /** The mask comes last. */
+  extends Pick<TileRecord, 'coverage' | 'cloudCover' | 'estimated' | 'otherDates' | 'footprint' | 'groups'> {
   files: MadeFile[];
   /** Indexes of the inputs that gave pixels, in the order of `derived_from`. */
   used: number[];

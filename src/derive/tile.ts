@@ -8,7 +8,7 @@ import {
   nodataAsType,
   type PixelArray,
   type RasterHeader,
-  readRaster,
+  readImage,
   spectralTags,
 } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
@@ -26,7 +26,7 @@ export interface GroupImage {
 }
 
 export async function readGroup(group: TileGroupFile): Promise<GroupImage> {
-  return { group, ...(await readRaster(group.path)) };
+  return { group, ...(await readImage(group)) };
 }
 
 /**

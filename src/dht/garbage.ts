@@ -12,6 +12,7 @@ import {
   type RecordEdit,
   supersededFolders,
   tileFolder,
+  versionOfFolder,
   versionsOf,
 } from '../storage/index.js';
 import { lockHeld, logDamaged, otherCluster } from './errors.js';
@@ -252,7 +253,7 @@ class ObjectGc {
     recorded: (folders: string[]) => Promise<Set<string>>,
   ): Promise<Set<string>> {
     const isAtWork = (folder: string) => {
-      const fence = fenceOf(folder.slice(folder.lastIndexOf('/') + 1));
+      const fence = fenceOf(versionOfFolder(folder));
       return fence === undefined ? hasUnfencedNames : fences.has(fence);
     };
     const doubtful = new Set<string>();
@@ -320,7 +321,8 @@ function modelFolders({ table, record }: RecordEdit): string[] {
   return table === 'models' && record ? versionsOf(record).map(modelFolder) : [];
 }
 
-const VERSION_FILE = /^(tiles\/(geohash|quadtile)|models\/[^/]+)(\/[^/]+){3}\/[0-9a-z]+\/[^/]+$/;
+const VERSION_FILE =
+  /^(tiles\/(geohash|quadtile)(\/[^/]+){2}\/[^/]+\.[0-9a-z]+|models(\/[^/]+){4}\/[0-9a-z]+)\/[^/]+$/;
 
 /** The fence that a version begins with; undefined for versions that were made without a lock. */
 function fenceOf(version: string): number | undefined {

@@ -52,7 +52,7 @@ export interface OpenCluster {
 }
 
 /** The format of the documents that nodes exchange. */
-const DOCUMENT_FORMAT = 4;
+const DOCUMENT_FORMAT = 5;
 /** A single node needs no second owner. */
 const OWNERS_OF_SINGLE_NODE = 1;
 const DEFAULT_OWNERS = 2;

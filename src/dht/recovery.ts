@@ -116,7 +116,7 @@ async function newestRestoreName(objects: ObjectStore): Promise<string | undefin
 }
 
 /** The format of the values in the coordination store and of the objects in the tile store. */
-const CLUSTER_FORMAT = 2;
+const CLUSTER_FORMAT = 3;
 const IDENTITY_OBJECT = 'cluster.json';
 
 /**

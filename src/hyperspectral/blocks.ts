@@ -11,11 +11,10 @@ import {
   type TileGeoTiff,
   withOpenTile,
 } from '../imagery/index.js';
-import { type DataType, includesNumber, Mask, type PixelArray } from '../raster/index.js';
+import { type DataType, type ImageFile, includesNumber, Mask, type PixelArray } from '../raster/index.js';
 
-/** The file of a spectrum. Plain data. */
-export interface SpectrumFile {
-  path: string;
+/** The image of a spectrum. Plain data. */
+export interface SpectrumFile extends ImageFile {
   width: number;
   height: number;
   dataType: DataType;
@@ -111,7 +110,7 @@ export function eachBlock(
       }
   };
   try {
-    withOpenTile(file.path, readBlocks);
+    withOpenTile(file, readBlocks);
   } catch (error) {
     throw failures.length > 0 ? failures[0] : error;
   }

@@ -7,12 +7,14 @@ import { rmSync } from 'node:fs';
 import type { MadeTile, NewTile } from '../derive/index.js';
 import { codeColours, colourOfCode } from '../imagery/index.js';
 import {
-  type CellFile,
   type CellGroup,
+  type CellImage,
   cubeImage,
-  encodeMaskFile,
-  encodeTile,
-  groupRecord,
+  encodeGroup,
+  encodeMask,
+  imageRecord,
+  joinTile,
+  placedFile,
   tileValidity,
 } from '../ingest/index.js';
 import {
@@ -66,14 +68,13 @@ export class ScaleCheck {
 }
 
 /**
- * Returns null and writes no file if no pixel has a value. `coverage`: percent of the pixels that have a value in every band that is not
- * empty; `valid`: 1 for pixels that have a value in some band. Throws TW_IMAGERY_TILE_FILE and system errors.
+ * Writes a spectrum and its mask. Returns null and writes no file if no pixel has a value. Throws TW_IMAGERY_TILE_FILE and system errors.
  */
 function writeSpectralTile(
   { file, path }: Pick<MapTask, 'file' | 'path'>,
   method: PixelMethod,
   cell: CellGroup,
-) {
+): MadeTile | null {
   if (path === undefined) throw new Error('a map of spectra needs a path');
   const { width, height } = file;
   const values = pixelFunction(method, file);
@@ -83,8 +84,9 @@ function writeSpectralTile(
   const bandCounts = new Uint16Array(width * height);
   const pixels = new Int32Array(PANEL_PIXELS);
   const rowsOfPixels = new Array<BlockRow>(PANEL_PIXELS);
-  const cube = new CubeFile(path, cubeImage(cell));
+  const cube = new CubeFile(path);
   try {
+    cube.begin(cubeImage(cell));
     const strips = new BlockRowWriter(cube, rows, width, height);
     eachPanel(file, values, (panel, block, indexes) => {
       strips.finishAbove(block.row);
@@ -112,11 +114,12 @@ function writeSpectralTile(
     const percents = Array.from(counts, (count) => (100 * count) / size);
     let complete = 0;
     for (const bands of bandCounts) if (bands === filled) complete++;
-    return {
-      record: groupRecord(cell, percents, cube.finish([])),
-      coverage: (100 * complete) / size,
-      valid: Uint8Array.from(bandCounts, (bands) => Number(bands > 0)),
-    };
+    const valid = Uint8Array.from(bandCounts, (bands) => Number(bands > 0));
+    const { image: mask, ...figures } = encodeMask(cell, maskOf(file, valid));
+    const placed = [cube.finish([]), cube.add(mask.bytes)];
+    const { name, groups } = placedFile([{ record: imageRecord(cell, percents) }, mask], placed);
+    const coverage = (100 * complete) / size;
+    return { files: [{ name, bytes: null }], groups, coverage, ...figures, used: [0] };
   } finally {
     cube.close();
   }
@@ -191,10 +194,7 @@ export function makeOutputTile(task: MapTask): MadeTile | null {
   const cell = cellOf(task);
   if (!isHyperspectral(cell.bands) || method.kind === 'local-distance')
     return outputTileOfPlanes(task, planesOf(task));
-  const made = writeSpectralTile(task, method, cell);
-  return (
-    made && outputTile([{ record: made.record, bytes: null }], made.coverage, cell, task.file, made.valid)
-  );
+  return writeSpectralTile(task, method, cell);
 }
 
 /** Makes a tile of planes of values; returns null if no plane has a value. */
@@ -204,9 +204,9 @@ export function outputTileOfPlanes(task: MapTask<unknown>, planes: Float32Array[
   const valid = validPixels(planes);
   if (!valid.includes(1)) return null;
   const encode = (group: CellGroup, bands: PixelArray[], hole: number) =>
-    encodeTile(group, { bands, valid: bands.map((band) => bandValidity(band, hole)), mask: null });
+    encodeGroup(group, { bands, valid: bands.map((band) => bandValidity(band, hole)) });
   const values = encode(cell, planes, NaN);
-  const files: CellFile[] = [values.file];
+  const images: CellImage[] = [values.image];
   if (classes) {
     const codes = classesOf(planes, classes);
     const group: CellGroup = {
@@ -218,20 +218,11 @@ export function outputTileOfPlanes(task: MapTask<unknown>, planes: Float32Array[
       colours: codeColours(),
       bands: [{ name: 'class', scale: 1, offset: 0, classes: classRecords(classes) }],
     };
-    files.push(encode(group, [codes], NO_CLASS).file);
+    images.push(encode(group, [codes], NO_CLASS).image);
   }
-  return outputTile(files, tileValidity([values.validity], cell).coverage, cell, file, valid);
-}
-
-function outputTile(
-  files: MadeTile['files'],
-  coverage: number,
-  cell: CellGroup,
-  file: SpectrumFile,
-  valid: Uint8Array,
-): MadeTile {
-  const { file: mask, ...figures } = encodeMaskFile(cell, maskOf(file, valid));
-  return { files: [...files, mask], coverage, ...figures, used: [0] };
+  const { coverage } = tileValidity([values.validity], cell);
+  const { image: mask, ...figures } = encodeMask(cell, maskOf(file, valid));
+  return { ...joinTile([...images, mask]), coverage, ...figures, used: [0] };
 }
 
 /** 1 for pixels that have a value in some plane. */
@@ -339,7 +330,7 @@ export interface MapTask<Method = PixelMethod | LocalRx> {
   bands: string[];
   /** Tags of the bands, if they are wavelengths. */
   tags?: MapBandTags[];
-  /** Path of the file if the bands are a spectrum; the file must not exist. */
+  /** Path of the tile's file if the bands are a spectrum; the file must not exist. */
   path?: string;
   /** If set, the tile also gets a group with the code of the best band of each pixel. */
   classes?: MapClasses;

@@ -75,7 +75,7 @@ export function spectrumFile(
 ): SpectrumFile {
   const { name, width, height, dataType, nodata } = group;
   return {
-    path: storage.tilePath(tile, name),
+    ...storage.tileImage(tile, name),
     width,
     height,
     dataType,

@@ -5,6 +5,7 @@ import {
   type AssembledFile,
   declaredNodata,
   extractBand,
+  type ImageFile,
   Mask,
   nodataAsType,
   spectralTags,
@@ -12,9 +13,8 @@ import {
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
 import { type TileGeoTiff, withOpenTile } from './tile-geotiff.js';
 
-/** One band of a stored file, and its encoding: physical value = stored * scale + offset. Plain data. */
-export interface BandFile {
-  path: string;
+/** One band of an image of a tile file, and its encoding: physical value = stored * scale + offset. Plain data. */
+export interface BandFile extends ImageFile {
   /** Index, from 0. */
   band: number;
   /** Size of the full image, in pixels. */
@@ -49,7 +49,7 @@ export function bandFile(
   const { name, bands, dataType, width, height, nodata: own } = tile.groups[group];
   const { scale, offset } = bands[band];
   const hole = nodataAsType(dataType, nodata ?? own ?? undefined) ?? NaN;
-  return { path: storage.tilePath(tile, name), band, width, height, hole, scale, offset };
+  return { ...storage.tileImage(tile, name), band, width, height, hole, scale, offset };
 }
 
 /**
@@ -80,12 +80,12 @@ export function bandFiles(
   return places.map((place) => bandFile(storage, tile, place, nodata));
 }
 
-/** A Cloud Optimized GeoTIFF of band number `band`, from 0, of the group's file at `path`. Throws TW_IMAGERY_TILE_FILE. */
+/** A Cloud Optimized GeoTIFF of band number `band`, from 0, of the group's `image`. Throws TW_IMAGERY_TILE_FILE. */
 export function buildSingleBandCog(
   { grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>,
   group: GroupRecord,
   band: number,
-  path: string,
+  image: ImageFile,
 ): AssembledFile {
   const { epsg, bounds } = gridByName(grid);
   const { west, south, east, north } = bounds(geocode);
@@ -105,7 +105,7 @@ export function buildSingleBandCog(
     },
     bandTags: [{ description: name, scale, offset, ...spectralTags(tags) }],
   };
-  return withOpenTile(path, (_, { levels, masks, maskCount }) =>
+  return withOpenTile(image, (_, { levels, masks, maskCount }) =>
     extractBand(
       facts,
       levels.map((level) => blocksOf(level, band)),

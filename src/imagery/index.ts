@@ -13,7 +13,12 @@ export { PIXEL_SELECTIONS, type PixelSelection } from './mosaic.js';
 export { RESAMPLING_METHODS } from './resample.js';
 export type { SpectrumDate } from './spectra.js';
 export type { ColourScale, RenderParams } from './style.js';
-export { readBlockOfAllBands, readMaskBlock, type TileGeoTiff, withOpenTile } from './tile-geotiff.js';
+export {
+  readBlockOfAllBands,
+  readMaskBlock,
+  type TileGeoTiff,
+  withOpenTile,
+} from './tile-geotiff.js';
 export type { SeriesDate } from './time-series.js';
 export type { CellPart } from './viewport.js';
 export { forEachPixelRun, parseZone, type Zone } from './zone.js';

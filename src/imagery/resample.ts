@@ -182,7 +182,7 @@ export async function resampleBand(
   resampling: ResamplingMethod,
 ): Promise<Float64Array> {
   const { reader } = source;
-  const { levels } = await reader.structure(file.path);
+  const { levels } = await reader.structure(file);
   const finest = Math.min(view.columnStep * levels[0].width, view.rowStep * levels[0].height);
   const level = levels.findLastIndex(
     ({ width }) => levels[0].width / width <= Math.max(1, finest) + PIXEL_EPSILON,
@@ -191,7 +191,7 @@ export async function resampleBand(
   if (resampling !== 'nearest') return byKernel(source, file, level, { width, height }, view, resampling);
   const columns = nearestOf(view.columns, width);
   const rows = nearestOf(view.rows, height);
-  const pixels = await reader.window(file.path, file.band, level, windowOf(columns, rows));
+  const pixels = await reader.window(file, level, windowOf(columns, rows));
   return nearest(pixels, file, columns, rows);
 }
 
@@ -226,7 +226,7 @@ async function byKernel(
 ): Promise<Float64Array> {
   const columns = kernelAxis(kernel, view.columns, view.columnStep, width);
   const rows = kernelAxis(kernel, view.rows, view.rowStep, height);
-  const pixels = await reader.window(file.path, file.band, level, windowOf(columns, rows));
+  const pixels = await reader.window(file, level, windowOf(columns, rows));
   const task = { pixels, file, columns, rows, kernel };
   const windowRows = rows.to - rows.from;
   const across = view.columns.length;

@@ -1,8 +1,8 @@
 /**
- * Reads stored tile files with their overviews. It supports only files of `encodeCog` and `CubeFile`: classic little-endian TIFF, tiled,
- * one band after another, with deflate and a predictor or no compression. Blocks without data may be missing. If the file has a mask, each
- * level is followed by its mask. Because of this layout one short read returns the complete structure, and a block is decoded only up to
- * the last required row.
+ * Reads the images of tile files with their overviews. It supports only those of `encodeCog` and `CubeFile`: classic little-endian TIFF,
+ * tiled, one band after another, with deflate and a predictor or no compression. Blocks without data may be missing. If an image has a
+ * mask, each level is followed by its mask. Because of this layout one short read returns the complete structure, and a block is decoded
+ * only up to the last required row.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { messageOf } from '../errors.js';
@@ -13,6 +13,7 @@ import {
   type DataType,
   decodeFloatPredictor,
   decodeHorizontalPredictor,
+  type ImageFile,
   inflatePrefix,
   nodataAsType,
   type PixelArray,
@@ -35,7 +36,7 @@ interface StoredLevel extends Level {
   /** Number of blocks of a band. */
   perBand: number;
   /** Band by band, rows of blocks from north to south. */
-  offsets: Uint32Array;
+  offsets: Uint32Array | Float64Array;
   byteCounts: Uint32Array;
   isCompressed: boolean;
 }
@@ -64,20 +65,29 @@ const FIRST_READ_BYTES = 4096;
 const MAX_HEADER_BYTES = 2 ** 26;
 const MAX_NODATA_LENGTH = 40;
 
-/** Reads the structure of an open tile file. Throws an Error if it is not a tile file. */
-export function readTileGeoTiff(file: number): TileGeoTiff {
+/** Reads the structure of the image that begins at byte `start` of an open tile file. Throws an Error if none does. */
+export function readTileGeoTiff(file: number, start: number): TileGeoTiff {
   for (let length = FIRST_READ_BYTES; length <= MAX_HEADER_BYTES; ) {
     const bytes = Buffer.allocUnsafe(length);
-    const read = readSync(file, bytes, 0, length, 0);
+    const read = readSync(file, bytes, 0, length, start);
     const cog = parseTileGeoTiff(bytes.subarray(0, read));
-    if (typeof cog !== 'number') return cog;
+    if (typeof cog !== 'number') return start === 0 ? cog : placed(cog, start);
     if (read < length) throw new Error('its directory lies beyond its end');
     length = Math.max(cog, 2 * length);
   }
   throw new Error('its directory is too long');
 }
 
-/** Returns the structure, or the number of bytes from the start of the file that are needed to parse it. */
+/** The structure with offsets from the start of the file instead of that of the image. */
+function placed(cog: TileGeoTiff, start: number): TileGeoTiff {
+  const place = (level: StoredLevel): StoredLevel => ({
+    ...level,
+    offsets: Float64Array.from(level.offsets, (offset) => (offset === 0 ? 0 : offset + start)),
+  });
+  return { ...cog, levels: cog.levels.map(place), masks: cog.masks.map(place) };
+}
+
+/** Returns the structure, or the number of bytes from the start of the image that are needed to parse it. */
 function parseTileGeoTiff(bytes: Buffer): TileGeoTiff | number {
   if (bytes.length < 8 || bytes.toString('latin1', 0, 4) !== 'II*\0')
     throw new Error('it is not a tile file');
@@ -106,7 +116,14 @@ function parseTileGeoTiff(bytes: Buffer): TileGeoTiff | number {
     } else {
       const dataType = dataTypeOf(fields);
       const fillValue = nodataAsType(dataType, parseNodata(nodataText, dataType)) ?? 0;
-      cog ??= { dataType, bands: fields.get(277)?.[0] ?? 1, fillValue, levels: [], masks: [], maskCount: 0 };
+      cog ??= {
+        dataType,
+        bands: fields.get(277)?.[0] ?? 1,
+        fillValue,
+        levels: [],
+        masks: [],
+        maskCount: 0,
+      };
       cog.levels.push(level);
     }
     const next = bytes.readUInt32LE(end - 4);
@@ -140,7 +157,7 @@ const MASK_SUBFILE_TYPE = 4;
 /** Tag of GDAL for the nodata value, as text. */
 const GDAL_NODATA_TAG = 42113;
 
-/** Returns the text of an entry, or the number of bytes from the start of the file that are needed to read it. */
+/** Returns the text of an entry, or the number of bytes from the start of the image that are needed to read it. */
 function textAt(bytes: Buffer, entry: number): string | number {
   const count = bytes.readUInt32LE(entry + 4);
   if (bytes.readUInt16LE(entry + 2) !== TIFF_ASCII || count > MAX_NODATA_LENGTH) return '';
@@ -313,14 +330,15 @@ function undoPredictor(
 }
 
 /**
- * Opens a tile file for one read: there are many files, and opening one is cheap. Passes the file and its structure to `read`. Throws
+ * Opens a tile file for one read: there are many files, and opening one is cheap. Passes the file and the structure of an image to `read`.
+ * Throws
  * TW_IMAGERY_TILE_FILE for every error.
  */
-export function withOpenTile<T>(path: string, read: (file: number, cog: TileGeoTiff) => T): T {
+export function withOpenTile<T>({ path, start }: ImageFile, read: (file: number, cog: TileGeoTiff) => T): T {
   let file: number | undefined;
   try {
     file = openSync(path, 'r');
-    return read(file, readTileGeoTiff(file));
+    return read(file, readTileGeoTiff(file, start));
   } catch (error) {
     // Clients must not learn the path of the data folder.
     const name = path.slice(path.lastIndexOf('/tiles/') + 1);
@@ -339,8 +357,7 @@ export interface TileStructure {
 }
 
 /** A block of a band, or of the mask of a band, at a level. */
-export interface BlockTask {
-  path: string;
+export interface BlockTask extends ImageFile {
   level: number;
   band: number;
   block: number;
@@ -348,8 +365,8 @@ export interface BlockTask {
 }
 
 export const READ_HANDLERS = {
-  structure: ({ path }: { path: string }): TileStructure =>
-    withOpenTile(path, (_, { dataType, levels, maskCount }) => ({
+  structure: (image: ImageFile): TileStructure =>
+    withOpenTile(image, (_, { dataType, levels, maskCount }) => ({
       dataType,
       masks: maskCount,
       levels: levels.map(({ width, height, blockWidth, blockHeight }) => ({
@@ -359,8 +376,8 @@ export const READ_HANDLERS = {
         blockHeight,
       })),
     })),
-  block: ({ path, level, band, block, isMask }: BlockTask): PixelArray =>
-    withOpenTile(path, (file, cog) => {
+  block: ({ level, band, block, isMask, ...image }: BlockTask): PixelArray =>
+    withOpenTile(image, (file, cog) => {
       const rows = cog.levels[level].blockHeight;
       if (isMask) return readMaskBlock(file, cog, { level, band, block }, rows);
       // The thread reads its next block into the same memory.

@@ -1,6 +1,6 @@
-/** Reads windows of stored tile files. Worker threads decode blocks, which are cached with the structure of their files. */
+/** Reads windows of images of tile files. Worker threads decode blocks, which are cached with the structure of their images. */
 import type { TaskPool } from '../async/index.js';
-import { allocatePixels, type PixelArray, type Window } from '../raster/index.js';
+import { allocatePixels, type ImageFile, imageKey, type PixelArray, type Window } from '../raster/index.js';
 import type { BlockTask, ReadHandlers, TileStructure } from './tile-geotiff.js';
 
 /**
@@ -48,7 +48,10 @@ export class BlockCache<T> {
   }
 }
 
-/** Approximate memory of the structure of a file. */
+/** A band of an image, from 0. */
+type BandImage = ImageFile & { band: number };
+
+/** Approximate memory of the structure of an image. */
 const STRUCTURE_BYTES = 500;
 
 /** Invariant: cached structures and blocks stay valid, because file versions are never overwritten. */
@@ -66,20 +69,22 @@ export class TileReader {
   }
 
   /** Throws TW_IMAGERY_TILE_FILE. */
-  structure(path: string): Promise<TileStructure> {
-    return this.structures.get(path, () => this.pool.run({ kind: 'structure', path }));
+  structure({ path, start, bytes }: ImageFile): Promise<TileStructure> {
+    const image = { path, start, bytes };
+    return this.structures.get(imageKey(image), () => this.pool.run({ kind: 'structure', ...image }));
   }
 
   /**
-   * Stored values of a window of one band (from 0) of one level. If the band has a mask, the values are float64 with NaN for no data.
+   * Stored values of a window of a band at one level. If the band has a mask, the values are float64 with NaN for no data.
    * Throws TW_IMAGERY_TILE_FILE.
    */
-  async window(path: string, band: number, level: number, window: Window): Promise<PixelArray> {
-    const { masks } = await this.structure(path);
-    if (masks === 0) return this.plainWindow({ path, band, level, isMask: false }, window);
+  async window(image: BandImage, level: number, window: Window): Promise<PixelArray> {
+    const { path, start, bytes, band } = image;
+    const { masks } = await this.structure(image);
+    if (masks === 0) return this.plainWindow({ path, start, bytes, band, level, isMask: false }, window);
     const [pixels, mask] = await Promise.all([
-      this.plainWindow({ path, band, level, isMask: false }, window),
-      this.plainWindow({ path, band: masks > 1 ? band : 0, level, isMask: true }, window),
+      this.plainWindow({ path, start, bytes, band, level, isMask: false }, window),
+      this.plainWindow({ path, start, bytes, band: masks > 1 ? band : 0, level, isMask: true }, window),
     ]);
     const out = Float64Array.from(pixels);
     for (let i = 0; i < out.length; i++) if (mask[i] === 0) out[i] = NaN;
@@ -87,7 +92,7 @@ export class TileReader {
   }
 
   private async plainWindow(plane: Omit<BlockTask, 'block'>, window: Window): Promise<PixelArray> {
-    const { dataType, levels } = await this.structure(plane.path);
+    const { dataType, levels } = await this.structure(plane);
     const { width, blockWidth, blockHeight } = levels[plane.level];
     const across = Math.ceil(width / blockWidth);
     const right = window.column + window.width;
@@ -107,8 +112,8 @@ export class TileReader {
   }
 
   private block(task: BlockTask): Promise<PixelArray> {
-    const { path, level, band, block, isMask } = task;
-    return this.blocks.get(`${path} ${level} ${isMask ? 'mask' : ''}${band} ${block}`, () =>
+    const { level, band, block, isMask } = task;
+    return this.blocks.get(`${imageKey(task)} ${level} ${isMask ? 'mask' : ''}${band} ${block}`, () =>
       this.pool.run({ kind: 'block', ...task }),
     );
   }

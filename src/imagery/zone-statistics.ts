@@ -3,6 +3,7 @@
  * which it is clear and has a value counts. Runs in worker threads, and reads only the required blocks.
  */
 import { evaluateProgram, type Program } from '../expressions/index.js';
+import { imageKey } from '../raster/index.js';
 import { medianOfSorted } from '../utils/sorted.js';
 import { type BandFile, isClear, physicalValue } from './band-files.js';
 import {
@@ -121,9 +122,9 @@ export function readCellValues(file: BandFile, width: number, height: number): F
 /** Physical values, one array per band; NaN for no data. */
 function physicalAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
   const bands: Float64Array[] = new Array(files.length);
-  // Bands of one file are read together, so that it is opened once.
-  for (const path of new Set(files.map((file) => file.path))) {
-    const ofFile = files.filter((file) => file.path === path);
+  // Bands of one image are read together, so that its file is opened once.
+  for (const key of new Set(files.map(imageKey))) {
+    const ofFile = files.filter((file) => imageKey(file) === key);
     const stored = storedAt(ofFile, pixels, width, height);
     for (const [i, file] of ofFile.entries())
       bands[files.indexOf(file)] = stored[i].map((value) => physicalValue(value, file));
@@ -139,8 +140,9 @@ const pixelsByBlockCache = new WeakMap<PixelList, Map<string, BlockPixels[]>>();
  * data in the mask of the file.
  */
 function storedAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
-  const [{ path, width: fileWidth, height: fileHeight }] = files;
-  return withOpenTile(path, (handle, cog) => {
+  const [image] = files;
+  const { width: fileWidth, height: fileHeight } = image;
+  return withOpenTile(image, (handle, cog) => {
     const { blockWidth, blockHeight, ...level } = cog.levels[0];
     if (level.width !== fileWidth || level.height !== fileHeight)
       throw new Error(`it has ${level.width} x ${level.height} pixels, not ${fileWidth} x ${fileHeight}`);
@@ -340,11 +342,11 @@ function spectraOf({ place, bands, good, mask }: SpectrumPart, shown: Uint8Array
 
 /** Stored values of all bands of a file at the pixels of a zone; NaN for pixels without data in a mask of the file. */
 function storedSpectra(
-  [{ path }, ...others]: BandFile[],
+  [image, ...others]: BandFile[],
   { pixels, width, height }: ZonePixels,
 ): Float64Array[] {
   const count = 1 + others.length;
-  return withOpenTile(path, (handle, cog) => {
+  return withOpenTile(image, (handle, cog) => {
     const [level] = cog.levels;
     if (level.width !== width || level.height !== height || cog.bands !== count)
       throw new Error(`it has ${cog.bands} bands of ${level.width} x ${level.height} pixels`);

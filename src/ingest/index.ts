@@ -4,9 +4,9 @@
  */
 
 export { commonBandNames } from './bands.js';
-export { cubeImage, encodeMaskFile, encodeTile, groupRecord } from './cut/encode.js';
+export { cubeImage, encodeGroup, encodeMask, imageRecord, joinTile, placedFile } from './cut/encode.js';
 export { IngestPool } from './cut/pool.js';
-export type { CellFile, CellGroup, CutResult, MaskResult } from './cut/tasks.js';
+export type { CellFile, CellGroup, CellImage } from './cut/tasks.js';
 export { pixelValidity, tileValidity } from './cut/validity.js';
 export { notRecognised, pathNotAllowed } from './errors.js';
 export { checkNamePattern, parseNamePattern } from './formats/name-pattern.js';

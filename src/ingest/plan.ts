@@ -17,14 +17,7 @@ import { isHyperspectral } from '../raster/index.js';
 import type { CollectionRecord, LogLevel, Storage } from '../storage/index.js';
 import { formatPixelSize, nameGroups, replaceGroups } from './bands.js';
 import { centreLonLat } from './georeferencing.js';
-import {
-  type IngestOptions,
-  type QualityBand,
-  referenceGroup,
-  requireGroup,
-  type Scene,
-  type SourceGroup,
-} from './scene.js';
+import { type IngestOptions, referenceGroup, requireGroup, type Scene, type SourceGroup } from './scene.js';
 
 export interface ScenePlan {
   /** With the pixel sizes and the group names of its collection. */
@@ -157,64 +150,55 @@ function planNotes(scene: Scene, collection: CollectionRecord, grid: Grid): Scen
   return [{ level: 'warning', text }];
 }
 
-/** The passes of a scene. That of the finest group makes the mask, and comes last; null if this group is a cube. */
-export interface CutPasses {
-  others: CutPass[];
-  mask: CutPass | null;
-}
-
+/**
+ * Cuts one file of each tile: the groups of one pixel size. Their sources are in memory together, with those of the quality bands of the
+ * mask. The file of the finest data group also has the mask.
+ */
 export interface CutPass {
-  /** The groups that are in memory together. */
+  /** Indexes of the groups within the scene. */
+  groups: number[];
+  /** True if one of them is a cube, which is cut separately, see `cut/cube.ts`: its rows would not fit into memory. */
+  hasCube: boolean;
+  /** The groups of the file, then others with quality bands. */
   sources: SourceGroup[];
-  cuts: GroupCut[];
-}
-
-/** A group that is cut in a pass. */
-interface GroupCut {
-  /** Index of the group within the scene. */
-  group: number;
-  /** Its index within the sources of the pass. */
-  source: number;
-  /** Quality bands of the mask; null if this cut makes no mask. */
-  mask: MaskSource[] | null;
+  /** Null if this pass makes no mask. */
+  mask: {
+    /** Index of the finest data group within `groups`. */
+    reference: number;
+    quality: MaskSource[];
+  } | null;
 }
 
 /** A band with quality codes among the sources of a pass. */
-interface MaskSource {
+export interface MaskSource {
   source: number;
   band: number;
   codes: Uint8Array;
 }
 
-/** Groups that are cut separately, see `cut/cube.ts`: their rows would not fit into memory. */
 export const isCubeGroup = ({ role, bands }: SourceGroup) => role === 'data' && isHyperspectral(bands);
 
 /**
- * Mostly one pass for each band group, so that only the rows of one group are in memory at a time. The pass of the finest data group makes
- * the mask: it also reads the groups that hold quality codes, and cuts those too. Without `quality`, the mask only marks pixels with data.
+ * One pass for each pixel size, so that only the rows of a few groups are in memory at a time. The last one makes the mask, which marks the
+ * pixels with data of all groups. Without `quality`, the mask marks nothing else.
  */
-export function planCutPasses(scene: Scene, quality: boolean): CutPasses {
-  const mask = isCubeGroup(referenceGroup(scene)) ? null : maskPass(scene, quality ? scene.quality : []);
-  const cut = new Set(mask?.cuts.map(({ group }) => group));
-  const others = [...scene.groups.keys()].filter((g) => !cut.has(g) && !isCubeGroup(scene.groups[g]!));
-  return {
-    others: others.map((g) => ({ sources: [scene.groups[g]], cuts: [{ group: g, source: 0, mask: null }] })),
-    mask,
-  };
-}
-
-function maskPass(scene: Scene, quality: QualityBand[]): CutPass {
-  const { groups } = scene;
-  const finest = groups.indexOf(referenceGroup(scene));
-  const read = [finest];
-  const mask = quality.map(({ group: name, band, codes }) => {
-    const g = groups.indexOf(requireGroup(scene, name));
-    if (!read.includes(g)) read.push(g);
-    return { source: read.indexOf(g), band, codes };
+export function planCutPasses(scene: Scene, quality: boolean): CutPass[] {
+  const reference = scene.groups.indexOf(referenceGroup(scene));
+  const passes = new Map<string, number[]>();
+  for (const [g, { resolution }] of scene.groups.entries()) {
+    const size = `${resolution.x} ${resolution.y}`;
+    passes.set(size, [...(passes.get(size) ?? []), g]);
+  }
+  const all = [...passes.values()].map((groups): CutPass => {
+    const sources = groups.map((g) => scene.groups[g]!);
+    return { groups, hasCube: sources.some(isCubeGroup), sources, mask: null };
   });
-  const [ofMask, ...others] = read.map((group, source) => ({
-    ...{ group, source },
-    mask: group === finest ? mask : null,
-  }));
-  return { sources: read.map((g) => groups[g]), cuts: [...others, ofMask!] };
+  const last = all.find(({ groups }) => groups.includes(reference))!;
+  const codes = (quality ? scene.quality : []).map(({ group, band, codes }): MaskSource => {
+    const source = requireGroup(scene, group);
+    if (!last.sources.includes(source)) last.sources.push(source);
+    return { source: last.sources.indexOf(source), band, codes };
+  });
+  last.mask = { reference: last.groups.indexOf(reference), quality: codes };
+  return [...all.filter((pass) => pass !== last), last];
 }

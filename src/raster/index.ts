@@ -37,7 +37,15 @@ export {
   textOf,
   type XmlElement,
 } from './metadata.js';
-export { listSubdatasets, openRaster, readTiffFrom } from './open.js';
+export {
+  gdalName,
+  type ImageFile,
+  imageKey,
+  listSubdatasets,
+  openImage,
+  openRaster,
+  readTiffFrom,
+} from './open.js';
 export {
   allocatePixels,
   bytesPerSample,
@@ -99,6 +107,7 @@ export {
 } from './raster.js';
 export {
   type RowsRequest,
+  readImage,
   readRaster,
   readRowsOfRasters,
   readValidity,
@@ -133,4 +142,11 @@ export {
   extractBand,
   type ImageDescription,
 } from './write/cog.js';
-export { CUBE_BLOCK_SIDE, CubeFile, type CubeImage, encodeCube } from './write/cube.js';
+export {
+  CUBE_BLOCK_SIDE,
+  CubeFile,
+  type CubeImage,
+  encodeCube,
+  type PlacedImage,
+} from './write/cube.js';
+export { combineCrc32 } from './write/tiff.js';

@@ -23,6 +23,7 @@ import {
   type RasterType,
   type SourceFile,
   withFile,
+  withFilePart,
 } from './source.js';
 
 /**
@@ -38,6 +39,40 @@ export async function openRaster(
   position?: GeoreferencingOverride,
 ): Promise<RasterHeader> {
   return withLatitudes(await openWithSideFiles(path, layer, position));
+}
+
+/** One of the images that a tile file holds side by side, each a complete TIFF with its masks and overviews. */
+export interface ImageFile {
+  path: string;
+  /** First byte of the image in the file. */
+  start: number;
+  bytes: number;
+}
+
+/** Identifies an image. */
+export const imageKey = ({ path, start }: ImageFile) => `${path}\n${start}`;
+
+/** The name by which GDAL opens an image: of the first one, the path of its file. */
+export const gdalName = ({ path, start, bytes }: ImageFile) =>
+  start === 0 ? path : `/vsisubfile/${start}_${bytes},${path}`;
+
+/** Reads the header of an image of a tile file. Throws the errors of `openRaster`. */
+export function openImage({ path, start, bytes }: ImageFile): Promise<RasterHeader> {
+  return withFilePart(path, [start, start + bytes], async (part) =>
+    shiftBlocks(await readTiffHeader(part), start),
+  );
+}
+
+/** The header of a TIFF that begins at a byte of its file. */
+function shiftBlocks(header: RasterHeader, start: number): RasterHeader {
+  const { blocks, mask } = header;
+  if (blocks.reader !== 'tiff' || start === 0) return header;
+  const offsets = Float64Array.from(blocks.offsets, (offset) => (offset === 0 ? 0 : offset + start));
+  return {
+    ...header,
+    blocks: { ...blocks, offsets, directory: blocks.directory + start },
+    ...(mask && { mask: shiftBlocks(mask, start) }),
+  };
 }
 
 /** Throws TW_RASTER_NO_CRS if longitudes and latitudes reach more than a pixel beyond a pole. Cells whose centre is the pole may. */

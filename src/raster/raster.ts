@@ -54,7 +54,7 @@ export interface TiffBlocks extends BlockSize {
   offsets: ArrayLike<number>;
   byteCounts: ArrayLike<number>;
   littleEndian: boolean;
-  /** Index of the image's directory in the file, from 0. */
+  /** First byte of the image's directory, which identifies the image in its file. */
   directory: number;
   /** Set for masks of one bit per pixel, which are read as 0 and 1. */
   bits?: 1;

@@ -7,7 +7,7 @@ import { readHdf5 } from './formats/hdf5.js';
 import { readHdf5Cube } from './formats/hdf5-cube.js';
 import { readMat } from './formats/mat.js';
 import { readTiff } from './formats/tiff.js';
-import { openRaster } from './open.js';
+import { type ImageFile, openImage, openRaster } from './open.js';
 import { allocatePixels, nodataAsType } from './pixels/data-types.js';
 import { type BandValidity, bandValidity, effectiveNodata, findValidityBand } from './pixels/masks.js';
 import type { PixelArray, RasterHeader, ReadRequest, Window } from './raster.js';
@@ -87,7 +87,23 @@ export async function readRaster(
   bands?: number[],
   signal?: AbortSignal,
 ): Promise<{ header: RasterHeader; bands: PixelArray[]; valid: BandValidity[] }> {
-  const header = await openRaster(path);
+  return readAll(await openRaster(path), bands, signal);
+}
+
+/** `readRaster` of an image of a tile file. */
+export async function readImage(
+  image: ImageFile,
+  bands?: number[],
+  signal?: AbortSignal,
+): ReturnType<typeof readRaster> {
+  return readAll(await openImage(image), bands, signal);
+}
+
+async function readAll(
+  header: RasterHeader,
+  bands: number[] | undefined,
+  signal: AbortSignal | undefined,
+): ReturnType<typeof readRaster> {
   const numbers = bands ?? Array.from({ length: header.bands }, (_, band) => band);
   const all = { column: 0, row: 0, width: header.width, height: header.height };
   const pixels = await readWindow(header, numbers, all, signal);

@@ -61,14 +61,40 @@ export interface SourceFile<Reader = FileHandle> {
 const PREFETCH_BYTES = 16_384;
 
 /** Opens a file while `use` runs. Throws TW_RASTER_UNREADABLE, and TW_RASTER_NOT_TIFF for a folder. */
-export async function withFile<T>(path: string, use: (file: SourceFile) => Promise<T>): Promise<T> {
+export function withFile<T>(path: string, use: (file: SourceFile) => Promise<T>): Promise<T> {
+  return withHandle(path, async (handle, size) => {
+    const start = await readStart(handle, Math.min(PREFETCH_BYTES, size));
+    return use({ path, size, start, handle });
+  });
+}
+
+/** Opens the bytes [from, to) of a file, as if they were a file. Throws as `withFile` does. */
+export function withFilePart<T>(
+  path: string,
+  [from, to]: [number, number],
+  use: (file: SourceFile<ByteReader>) => Promise<T>,
+): Promise<T> {
+  return withHandle(path, async (handle, fileSize) => {
+    const size = Math.max(0, Math.min(to, fileSize) - from);
+    const start = new Uint8Array(Math.min(PREFETCH_BYTES, size));
+    const part: ByteReader = {
+      read: (into, offset, length, position) => handle.read(into, offset, length, from + position),
+    };
+    await part.read(start, 0, start.length, 0);
+    return use({ path, size, start, handle: part });
+  });
+}
+
+async function withHandle<T>(
+  path: string,
+  use: (handle: FileHandle, size: number) => Promise<T>,
+): Promise<T> {
   let handle: FileHandle | undefined;
   try {
     handle = await openFile(path);
     const status = await handle.stat();
     if (status.isDirectory()) throw notTiff(path, 'it is a folder', 'Name a file.');
-    const start = await readStart(handle, Math.min(PREFETCH_BYTES, status.size));
-    return await use({ path, size: status.size, start, handle });
+    return await use(handle, status.size);
   } catch (error) {
     if (error instanceof TilewrightError) throw error;
     throw rasterUnreadable.because(error, path, error);

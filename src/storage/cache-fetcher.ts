@@ -1,16 +1,20 @@
 /** Fetches files of tiles and models that other nodes made from the object store into the cache. */
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type DiskReserve, onDisk } from './disk.js';
 import { storeLost, storeNotFound } from './errors.js';
 import type { FileCache } from './file-cache.js';
-import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './file-names.js';
-import { checksumFile, isIntact } from './files.js';
+import {
+  type ModelVersion,
+  modelFile,
+  type RecordedFile,
+  type TileVersion,
+  tileFolder,
+} from './file-names.js';
+import { type Checksum, checksumFile, isIntact } from './files.js';
 import type { ObjectStore } from './object-store/object-store.js';
-import type { GroupRecord } from './records.js';
+import type { ModelFile } from './records.js';
 import { scratchFile } from './scratch.js';
-
-export type GroupFile = Pick<GroupRecord, 'name' | 'bytes' | 'crc32'>;
 
 /** An eviction may remove a parent folder between two attempts. */
 const MAX_RENAME_ATTEMPTS = 5;
@@ -36,10 +40,10 @@ export class Fetcher {
    * Fetches the files of a tile that are not local. All stay until the returned function is called, and for ten seconds more. Throws
    * the TW_STORE_ errors, TW_STORAGE_DISK_LOW.
    */
-  async fetchAndPin(tile: TileVersion, groups: GroupFile[]): Promise<() => void> {
+  async fetchAndPin(tile: TileVersion, files: RecordedFile[]): Promise<() => void> {
     const release = this.cache.pin(tileFolder(tile));
     // All must have ended before the folder is released: others may still write into it when one fails.
-    const results = await Promise.allSettled(groups.map((group) => this.ensureLocal(tile, group)));
+    const results = await Promise.allSettled(files.map((file) => this.ensureLocal(tile, file)));
     const failed = results.find((one) => one.status === 'rejected');
     if (!failed) return release;
     release();
@@ -47,13 +51,13 @@ export class Fetcher {
   }
 
   /** Fetches the files of a tile that are not local, before a reader needs them; returns their bytes. */
-  async prefetch(tile: TileVersion, groups: GroupFile[]): Promise<number> {
+  async prefetch(tile: TileVersion, files: RecordedFile[]): Promise<number> {
     const release = this.cache.pin(tileFolder(tile), false);
     try {
-      const missing = this.missing(tile, groups);
+      const missing = this.missing(tile, files);
       // A reader may have fetched one in the meantime.
-      for (const group of missing)
-        if (this.missing(tile, [group]).length > 0) await this.fetchOnce(tile, group, false);
+      for (const file of missing)
+        if (this.missing(tile, [file]).length > 0) await this.fetchOnce(tile, file, false);
       return totalBytes(missing);
     } finally {
       release();
@@ -61,74 +65,69 @@ export class Fetcher {
   }
 
   /** Files of a tile that are not known to be local. */
-  missing(tile: TileVersion, groups: GroupFile[]): GroupFile[] {
+  missing(tile: TileVersion, files: RecordedFile[]): RecordedFile[] {
     const folder = tileFolder(tile);
-    return groups.filter(({ name, bytes }) => this.cache.file(folder, `${name}.tif`)?.bytes !== bytes);
+    return files.filter(({ path, bytes }) => this.cache.file(folder, basename(path))?.bytes !== bytes);
   }
 
-  private async ensureLocal(tile: TileVersion, group: GroupFile): Promise<void> {
-    if (await this.isLocal(tile, group)) {
+  private async ensureLocal(tile: TileVersion, file: RecordedFile): Promise<void> {
+    if (await this.isLocal(tile, file)) {
       this.cache.hits++;
       return;
     }
     this.cache.misses++;
     this.foregroundFetches++;
     try {
-      await this.fetchOnce(tile, group, true);
+      await this.fetchOnce(tile, file, true);
       // It may have been prefetched, without a verified checksum.
-      if (!(await this.isLocal(tile, group))) await this.fetchOnce(tile, group, true);
+      if (!(await this.isLocal(tile, file))) await this.fetchOnce(tile, file, true);
     } finally {
       this.foregroundFetches--;
     }
   }
 
   /** True if a file is local and intact. */
-  private async isLocal(tile: TileVersion, group: GroupFile): Promise<boolean> {
-    const { name, bytes } = group;
+  private async isLocal(tile: TileVersion, file: RecordedFile): Promise<boolean> {
     const folder = tileFolder(tile);
+    const isVerified = () => this.cache.file(folder, basename(file.path))?.isVerified === true;
     await this.cache.evictionDone(folder);
-    const path = join(this.dir, tileFile(tile, name));
+    const path = join(this.dir, file.path);
     const size = await stat(path).then(
       (info) => info.size,
       () => undefined,
     );
-    if (size !== bytes) return false;
-    if (this.cache.file(folder, `${name}.tif`)?.isVerified) return true;
-    await this.once(`sum of ${path}`, () => this.verifyChecksum(tile, group, path));
-    return this.cache.file(folder, `${name}.tif`)?.isVerified === true;
+    if (size !== file.bytes) return false;
+    if (isVerified()) return true;
+    await this.once(`sum of ${path}`, () => this.verifyChecksum(folder, file, path));
+    return isVerified();
   }
 
   /** Marks a file as verified if its checksum matches. */
-  private async verifyChecksum(
-    tile: TileVersion,
-    { name, bytes, crc32 }: GroupFile,
-    path: string,
-  ): Promise<void> {
+  private async verifyChecksum(folder: string, { bytes, crc32 }: RecordedFile, path: string): Promise<void> {
     if ((await onDisk(this.dir, () => checksumFile(path))) !== crc32) return;
-    this.cache.set(tileFolder(tile), `${name}.tif`, { bytes, isVerified: true });
+    this.cache.set(folder, basename(path), { bytes, isVerified: true });
   }
 
-  private fetchOnce(tile: TileVersion, group: GroupFile, isVerified: boolean): Promise<void> {
-    const name = tileFile(tile, group.name);
-    return this.once(name, () => this.fetch(name, tile, group, isVerified));
+  private fetchOnce(tile: TileVersion, file: RecordedFile, isVerified: boolean): Promise<void> {
+    return this.once(file.path, () => this.fetch(tile, file, isVerified));
   }
 
-  private async fetch(name: string, tile: TileVersion, group: GroupFile, isVerified: boolean): Promise<void> {
+  private async fetch(tile: TileVersion, file: RecordedFile, isVerified: boolean): Promise<void> {
     const folder = tileFolder(tile);
-    const { bytes, crc32 } = group;
+    const { path, bytes, crc32 } = file;
     await this.cache.evictionDone(folder);
     const unreserve = this.cache.reserveBytes(bytes);
     try {
       await this.cache.makeRoom();
-      await this.download(name, isVerified ? { bytes, crc32 } : { bytes }, `tile ${tile.id}`);
-      this.cache.set(folder, `${group.name}.tif`, { bytes, isVerified });
+      await this.download(path, isVerified ? { bytes, crc32 } : { bytes }, `tile ${tile.id}`);
+      this.cache.set(folder, basename(path), { bytes, isVerified });
     } finally {
       unreserve();
     }
   }
 
   /** Fetches a file of a model unless an intact copy is local, where it stays. Files are small, so each call verifies the checksum. */
-  async ensureModelFile(model: ModelVersion, file: GroupFile): Promise<void> {
+  async ensureModelFile(model: ModelVersion, file: ModelFile): Promise<void> {
     const name = modelFile(model, file.name);
     if (await onDisk(this.dir, () => isIntact(join(this.dir, name), file))) return;
     await this.once(name, () => this.download(name, file, `model ${model.model} of ${model.geocode}`));
@@ -171,4 +170,4 @@ async function moveTo(path: string, temporary: string): Promise<void> {
     }
 }
 
-export const totalBytes = (groups: GroupFile[]) => groups.reduce((total, { bytes }) => total + bytes, 0);
+export const totalBytes = (files: Checksum[]) => files.reduce((total, { bytes }) => total + bytes, 0);

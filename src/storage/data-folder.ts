@@ -19,7 +19,7 @@ import {
 import { fsyncPath, makeFolderDurably, removeVersions, writeFileDurably } from './files.js';
 
 /** A folder of another format is refused: its tiles have other pixel grids, and masks of another meaning. */
-const FOLDER_FORMAT = 3;
+const FOLDER_FORMAT = 4;
 
 /** `node.json`: created once and never changed. */
 interface NodeIdentity {

@@ -38,7 +38,7 @@ export class DerivedWrite {
   }
 
   /**
-   * Creates the folder for the files of a planned tile and returns its absolute path. The files are `<group>.tif`; the caller syncs
+   * Creates the folder for the files of a planned tile and returns its absolute path. The files are those of `filesOf`; the caller syncs
    * them before `commit`. Throws TW_STORAGE_DISK_LOW.
    */
   async stagingFolder(id: string): Promise<string> {

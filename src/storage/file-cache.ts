@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { SerialQueue } from '../async/index.js';
 import type { Catalogue } from './catalogue.js';
 import { onDisk, orIfMissing } from './disk.js';
+import { tileOfFolder } from './file-names.js';
 import { pruneEmpty, VERSION_DEPTH } from './files.js';
 
 /** Minimum time for which a requested file stays. */
@@ -94,12 +95,12 @@ export class FileCache {
     this.ownEntries.clear();
     this.evictFirst.clear();
     for (const { folder, files } of found) {
-      const entry = this.entry(folder, !superseded.has(folder) && this.isOwn(tileOf(folder)));
+      const entry = this.entry(folder, !superseded.has(folder) && this.isOwn(tileOfFolder(folder)));
       for (const [name, file] of files) this.setFile(entry, name, file);
     }
     for (const [folder, entry] of inUse) {
       this.forget([folder]);
-      (this.isOwn(tileOf(folder)) ? this.ownEntries : this.evictFirst).set(folder, entry);
+      (this.isOwn(tileOfFolder(folder)) ? this.ownEntries : this.evictFirst).set(folder, entry);
       this.bytes += entry.bytes;
     }
   }
@@ -164,7 +165,7 @@ export class FileCache {
   markCommitted(folders: string[]): void {
     for (const folder of folders) {
       const entry = this.evictFirst.get(folder);
-      if (!entry || !this.isOwn(tileOf(folder))) continue;
+      if (!entry || !this.isOwn(tileOfFolder(folder))) continue;
       this.evictFirst.delete(folder);
       this.ownEntries.set(folder, entry);
     }
@@ -227,7 +228,7 @@ export class FileCache {
   }
 
   /** Returns or creates the entry of a folder, and marks it as used now. */
-  private entry(folder: string, isOwn = this.isOwn(tileOf(folder))): CacheEntry {
+  private entry(folder: string, isOwn = this.isOwn(tileOfFolder(folder))): CacheEntry {
     const entry = this.find(folder) ?? { files: new Map(), bytes: 0, pins: 0, keepUntil: 0 };
     this.ownEntries.delete(folder);
     this.evictFirst.delete(folder);
@@ -252,7 +253,7 @@ export class FileCache {
     for (const { name, isFolder } of await this.list(path)) {
       if (this.isClosed || !isFolder) continue;
       const child = `${path}/${name}`;
-      if (depth + 1 < VERSION_DEPTH) await this.walk(child, depth + 1, visit);
+      if (depth + 1 < VERSION_DEPTH.tiles) await this.walk(child, depth + 1, visit);
       else if (!name.endsWith('.tmp')) await visit(child);
     }
   }
@@ -281,6 +282,3 @@ export class FileCache {
 }
 
 const isInUse = ({ pins, keepUntil }: CacheEntry) => pins > 0 || keepUntil > performance.now();
-
-/** `tiles/<grid>/<first 3>/<geocode>/<tile id>/<version>` */
-const tileOf = (folder: string) => folder.split('/')[4]!;

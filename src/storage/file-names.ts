@@ -2,17 +2,18 @@
 import { randomInt } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { type GridName, gridByName } from '../grid/index.js';
+import { combineCrc32, type ImageFile } from '../raster/index.js';
 import { storageBadName } from './errors.js';
 import type { Checksum } from './files.js';
-import type { ModelVersionRecord, TileRecord } from './records.js';
+import type { GroupRecord, ModelVersionRecord, TileRecord } from './records.js';
 
 const WORD = '[A-Za-z0-9][A-Za-z0-9._+-]*';
-/** A file name has at most 255 bytes; a tile id is collection + scene + geocode + the suffix of a derived tile. */
+/** A file name has at most 255 bytes: a tile id (collection + scene + geocode + the suffix of a derived tile), its version and `.tmp`. */
 const PATTERNS = {
   // No underscore: `<collection>_<scene>_<cell>` must come from one collection and scene only.
   'collection id': /^(?=.{1,64}$)[A-Za-z0-9][A-Za-z0-9.+-]*$/,
   'scene id': new RegExp(`^(?=.{1,120}$)${WORD}$`),
-  'tile id': new RegExp(`^(?=.{1,240}$)${WORD}$`),
+  'tile id': new RegExp(`^(?=.{1,235}$)${WORD}$`),
   'model name': new RegExp(`^(?=.{1,64}$)${WORD}$`),
   'band group': new RegExp(`^(?=.{1,64}$)${WORD}$`),
   'file name': new RegExp(`^(?=.{1,120}$)${WORD}$`),
@@ -109,7 +110,7 @@ export function firstVersionAt(time: number): string {
 }
 
 /**
- * The properties that name the folder of a version, relative to the data folder: `tiles/<grid>/<first 3>/<geocode>/<tile id>/<version>` for
+ * The properties that name the folder of a version, relative to the data folder: `tiles/<grid>/<first 3>/<geocode>/<tile id>.<version>` for
  * a tile, `models/<model>/<collection>/<grid>/<geocode>/<version>` for a model. Each name is checked before it becomes part of a path:
  * TW_STORAGE_BAD_NAME.
  */
@@ -121,12 +122,22 @@ export function tileFolder({ id, grid, geocode, version }: TileVersion): string 
   checkedName('grid', grid);
   checkedName(`${grid} geocode`, geocode);
   const cell = `tiles/${grid}/${geocode.slice(0, 3)}/${geocode}`;
-  return `${cell}/${checkedName('tile id', id)}/${checkedName('version', version)}`;
+  return `${cell}/${checkedName('tile id', id)}.${checkedName('version', version)}`;
 }
 
-/** File of one band group of a tile. */
-export function tileFile(tile: TileVersion, group: string): string {
-  return `${tileFolder(tile)}/${checkedName('band group', group)}.tif`;
+/** The tile whose version a folder of `tileFolder` holds. */
+export function tileOfFolder(folder: string): string {
+  return folder.slice(folder.lastIndexOf('/') + 1, folder.lastIndexOf('.'));
+}
+
+/** The version of a folder of `tileFolder` or `modelFolder`. */
+export function versionOfFolder(folder: string): string {
+  return folder.slice(Math.max(folder.lastIndexOf('/'), folder.lastIndexOf('.')) + 1);
+}
+
+/** A file of a tile: the file of its groups that have this `file`. */
+export function tileFile(tile: TileVersion, file: string): string {
+  return `${tileFolder(tile)}/${checkedName('band group', file)}.tif`;
 }
 
 /** Folder of one version of a model. */
@@ -142,11 +153,46 @@ export function modelFile(model: ModelVersion, name: string): string {
   return `${modelFolder(model)}/${checkedName('file name', name)}`;
 }
 
+/** A file that a record names. */
+export interface RecordedFile extends Checksum {
+  /** Relative to the data folder. */
+  path: string;
+}
+
+/** The part of a tile that places its files and the images in them. */
+export interface TileLayout extends TileVersion {
+  groups: Pick<GroupRecord, 'name' | 'file' | 'bytes' | 'crc32'>[];
+}
+
 /** The files that the record of a tile or of a version of a model names. */
-export function filesOf(record: TileRecord | ModelVersionRecord): (Checksum & { path: string })[] {
-  return 'groups' in record
-    ? record.groups.map(({ name, bytes, crc32 }) => ({ path: tileFile(record, name), bytes, crc32 }))
-    : record.files.map(({ name, bytes, crc32 }) => ({ path: modelFile(record, name), bytes, crc32 }));
+export function filesOf(record: TileLayout | ModelVersionRecord): RecordedFile[] {
+  if ('files' in record)
+    return record.files.map(({ name, bytes, crc32 }) => ({ path: modelFile(record, name), bytes, crc32 }));
+  const files = new Map<string, RecordedFile>();
+  for (const { file, bytes, crc32 } of record.groups) {
+    const start = files.get(file);
+    const whole = start && { bytes: start.bytes + bytes, crc32: combineCrc32(start.crc32, crc32, bytes) };
+    files.set(file, { path: tileFile(record, file), ...(whole ?? { bytes, crc32 }) });
+  }
+  return [...files.values()];
+}
+
+/** The files of a tile that hold some of its groups. */
+export function filesOfGroups(tile: TileLayout, groups: Pick<GroupRecord, 'file'>[]): RecordedFile[] {
+  const paths = new Set(groups.map(({ file }) => tileFile(tile, file)));
+  return filesOf(tile).filter(({ path }) => paths.has(path));
+}
+
+/** The image of a group, with the path of its file relative to the data folder. Throws TW_STORAGE_BAD_NAME. */
+export function tileImage(tile: TileLayout, name: string): ImageFile {
+  let start = 0;
+  const group = tile.groups.find((group) => group.name === name);
+  for (const other of tile.groups) {
+    if (other === group) break;
+    if (other.file === group?.file) start += other.bytes;
+  }
+  if (!group) throw storageBadName('band group', name);
+  return { path: tileFile(tile, group.file), start, bytes: group.bytes };
 }
 
 /** Entries of a data folder that tilewright creates. The folder may be one of the user's, with other entries. */

@@ -145,13 +145,13 @@ export async function isIntact(path: string, expected: Checksum): Promise<boolea
 }
 
 /**
- * Number of folders between `tiles` or `models` and the files of a version, including the version folder. Versions are immutable: one is
- * written in `<version>.tmp` and published by one rename, so a folder without `.tmp` is complete. Paths are relative to the data folder,
+ * Number of folders below `tiles` or `models` down to the folder of a version, this included. Versions are immutable: one is written in a
+ * folder with `.tmp` at its end and published by one rename, so a folder without `.tmp` is complete. Paths are relative to the data folder,
  * with `/`.
  */
-export const VERSION_DEPTH = 5;
+export const VERSION_DEPTH = { tiles: 4, models: 5 } as const;
 
-const VERSION_PATH = /^(tiles|models)(\/[A-Za-z0-9][A-Za-z0-9._+-]*){5}$/;
+const VERSION_PATH = /^(tiles(\/[A-Za-z0-9][A-Za-z0-9._+-]*){4}|models(\/[A-Za-z0-9][A-Za-z0-9._+-]*){5})$/;
 const CONCURRENT_FOLDERS = 16;
 
 export function stagingPath(path: string): string {

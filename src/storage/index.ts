@@ -48,6 +48,7 @@ export {
   derivedTileId,
   FILE_NAME_SCHEMA,
   filesOf,
+  filesOfGroups,
   firstVersionAt,
   geocodeOfModel,
   modelFile,
@@ -55,11 +56,12 @@ export {
   modelId,
   newVersion,
   redactDataFolder,
+  type TileLayout,
   type TileVersion,
-  tileFile,
   tileFolder,
   tileId,
   VERSION_SCHEMA,
+  versionOfFolder,
   WORLD_CELL,
 } from './file-names.js';
 export { fsyncPath, makeFolderDurably, writeFileDurably, writeFileSynced } from './files.js';

@@ -89,9 +89,14 @@ export interface ClassRecord {
   colour: string;
 }
 
-/** One file of a tile. The group `mask` has role `mask` and one band. */
+/**
+ * Bands of one type and pixel size: an image in a file of the tile. Groups of one pixel size share a file, in the order of the record; the
+ * mask is in that of the finest data group. The group `mask` has role `mask` and one band.
+ */
 export interface GroupRecord {
   name: string;
+  /** Name of the file without `.tif`. */
+  file: string;
   role: 'data' | 'qa' | 'mask';
   dataType: DataType;
   width: number;
@@ -100,6 +105,7 @@ export interface GroupRecord {
   /** True if the values of a `data` group are codes, which must not be averaged. */
   codes?: true;
   bands: BandRecord[];
+  /** Of the part of the file that holds the image. */
   bytes: number;
   crc32: number;
 }

@@ -78,7 +78,7 @@ export class SceneWrite {
   }
 
   /**
-   * Creates the folder for the files of one tile and returns its absolute path. The files are `<group>.tif`. Write them with
+   * Creates the folder for the files of one tile and returns its absolute path. The files are those of `filesOf`. Write them with
    * `writeFile`, or call `syncFile` before `publish`. Throws TW_STORAGE_DISK_LOW.
    */
   async stagingFolder(geocode: string): Promise<string> {

@@ -1,6 +1,7 @@
 /** The store of one node: files of tiles and models, their records, and the index that searches use. */
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../errors.js';
+import type { ImageFile } from '../raster/index.js';
 import { type Catalogue, type ScanResult, sceneKey } from './catalogue.js';
 import { CollectionStore, requireSameCells } from './collection-write.js';
 import type { ColumnIndex } from './column-index/column-index.js';
@@ -11,7 +12,7 @@ import { DerivedWrite } from './derived-write.js';
 import { DiskReserve } from './disk.js';
 import { sceneWriteMisuse } from './errors.js';
 import type { CacheStats } from './file-cache.js';
-import { checkedName, type TileVersion, tileFile, tileFolder, tileId } from './file-names.js';
+import { checkedName, filesOfGroups, type TileLayout, tileFolder, tileId, tileImage } from './file-names.js';
 import { ModelStore } from './models.js';
 import type { ObjectStore } from './object-store/object-store.js';
 import {
@@ -284,9 +285,10 @@ export class Storage {
     });
   }
 
-  /** Absolute path of the file of one band group. Throws TW_STORAGE_BAD_NAME. */
-  tilePath(tile: TileVersion, group: string): string {
-    return join(this.dir, tileFile(tile, group));
+  /** The image of a band group in its file. Throws TW_STORAGE_BAD_NAME. */
+  tileImage(tile: TileLayout, group: string): ImageFile {
+    const image = tileImage(tile, group);
+    return { ...image, path: join(this.dir, image.path) };
   }
 
   /** Begins to write derived tiles. The caller ends the write by `close`. */
@@ -312,16 +314,16 @@ export class Storage {
   }
 
   /**
-   * Fetches the files of a tile that are not at `tilePath`; all stay for at least ten seconds. Throws the TW_STORE_ errors;
+   * Fetches the files of a tile of the groups that are not local; all stay for at least ten seconds. Throws the TW_STORE_ errors;
    * TW_STORE_LOST means that a file no longer exists anywhere.
    */
-  async ensureFiles(tile: TileVersion, groups: GroupRecord[]): Promise<void> {
+  async ensureFiles(tile: TileLayout, groups: GroupRecord[]): Promise<void> {
     (await this.pinFiles(tile, groups))();
   }
 
   /** Like `ensureFiles`, but the files stay until the returned function is called. */
-  async pinFiles(tile: TileVersion, groups: GroupRecord[]): Promise<() => void> {
-    return (await this.tileCache?.fetcher.fetchAndPin(tile, groups)) ?? (() => {});
+  async pinFiles(tile: TileLayout, groups: GroupRecord[]): Promise<() => void> {
+    return (await this.tileCache?.fetcher.fetchAndPin(tile, filesOfGroups(tile, groups))) ?? (() => {});
   }
 
   /** Adds folders of tiles that are committed or handed over, which are in the object store, to the cache: they may be evicted. */

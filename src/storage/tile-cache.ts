@@ -1,6 +1,7 @@
 /** The tile files of a node with an object store: fetched on demand or in advance, and kept on the node while they are read. */
 
 import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { mapConcurrent } from '../async/index.js';
 import { Fetcher, totalBytes } from './cache-fetcher.js';
@@ -10,7 +11,7 @@ import type { Cursor } from './column-index/sort-order.js';
 import type { DiskReserve } from './disk.js';
 import { storeLost } from './errors.js';
 import { FileCache } from './file-cache.js';
-import { type TileVersion, tileFolder } from './file-names.js';
+import { filesOf, filesOfGroups, type TileLayout, tileFolder } from './file-names.js';
 import type { ObjectStore } from './object-store/object-store.js';
 import type { GroupRecord, TileRecord } from './records.js';
 
@@ -111,16 +112,16 @@ class Prefetcher {
   private async prefetch(tiles: TileRecord[], mayReplace: boolean): Promise<boolean> {
     const { files, cache, storage } = this.options;
     const incomplete = tiles.filter(
-      (tile) => storage.index.has(tile.id) && files.missing(tile, tile.groups).length > 0,
+      (tile) => storage.index.has(tile.id) && files.missing(tile, filesOf(tile)).length > 0,
     );
     let hasRoom = true;
     await mapConcurrent(incomplete, CONCURRENT_FETCHES, async (tile) => {
-      const bytes = totalBytes(files.missing(tile, tile.groups));
+      const bytes = totalBytes(files.missing(tile, filesOf(tile)));
       if (!mayReplace && !cache.hasRoom(bytes)) hasRoom = false;
       if (!hasRoom) return;
       await this.waitForTurn(bytes);
       try {
-        await files.prefetch(tile, tile.groups);
+        await files.prefetch(tile, filesOf(tile));
       } catch (error) {
         // The other files can still be fetched.
         if (!storeLost.is(error)) throw error;
@@ -211,14 +212,14 @@ export interface PinnedTile {
 
 /** The methods of `Storage` that are used here. */
 interface TileFiles {
-  tilePath(tile: TileVersion, group: string): string;
-  pinFiles(tile: TileVersion, groups: GroupRecord[]): Promise<() => void>;
+  readonly dir: string;
+  pinFiles(tile: TileLayout, groups: GroupRecord[]): Promise<() => void>;
 }
 
 /** Fetches missing files of tiles and pins them. If one fails, all are released. Throws the TW_STORE_ errors. */
 export async function pinTiles(
   files: TileFiles,
-  tiles: { tile: TileVersion; groups: GroupRecord[] }[],
+  tiles: { tile: TileLayout; groups: GroupRecord[] }[],
 ): Promise<PinnedTile> {
   const releases: (() => void)[] = [];
   const release = () => {
@@ -227,16 +228,17 @@ export async function pinTiles(
   let fetched = 0;
   try {
     for (const { tile, groups } of tiles) {
+      const needed = filesOfGroups(tile, groups);
       const isLocal = await Promise.all(
-        groups.map(({ name }) =>
-          access(files.tilePath(tile, name)).then(
+        needed.map(({ path }) =>
+          access(join(files.dir, path)).then(
             () => true,
             () => false,
           ),
         ),
       );
       releases.push(await files.pinFiles(tile, groups));
-      fetched += groups.reduce((bytes, group, i) => (isLocal[i] ? bytes : bytes + group.bytes), 0);
+      fetched += totalBytes(needed.filter((_, i) => !isLocal[i]));
     }
     return { fetched, release };
   } catch (error) {
@@ -248,7 +250,7 @@ export async function pinTiles(
 /** Runs `work` while the files are pinned. It gets the number of bytes that were fetched. Throws as `pinTiles` and `work` do. */
 export async function withPinnedTiles<T>(
   files: TileFiles,
-  tiles: { tile: TileVersion; groups: GroupRecord[] }[],
+  tiles: { tile: TileLayout; groups: GroupRecord[] }[],
   work: (fetched: number) => Promise<T>,
 ): Promise<T> {
   const { fetched, release } = await pinTiles(files, tiles);

@@ -184,7 +184,7 @@ function groupTilePart({ width, height, bytes, crc32, bands }: GroupRecord): Til
 
 /** Copies each member: a search joins thousands of groups, and spread syntax takes a hundred times as long. */
 function joinGroup(group: SchemaGroup, [width, height, bytes, crc32, valid]: TileGroupPart): GroupRecord {
-  const { name, role, dataType, nodata, codes } = group;
+  const { name, file, role, dataType, nodata, codes } = group;
   const bands = group.bands.map((band, b): BandRecord => {
     const { name, commonName, scale, offset, wavelength, fwhm, good, classes } = band;
     const validPercent = Array.isArray(valid) ? valid[b] : valid;
@@ -200,7 +200,7 @@ function joinGroup(group: SchemaGroup, [width, height, bytes, crc32, valid]: Til
     if (good !== undefined) record.good = good;
     return record;
   });
-  const record: GroupRecord = { name, role, dataType, width, height, nodata, bands, bytes, crc32 };
+  const record: GroupRecord = { name, file, role, dataType, width, height, nodata, bands, bytes, crc32 };
   if (codes) record.codes = codes;
   return record;
 }

@@ -7,7 +7,15 @@ import { sceneKey, type Table } from './catalogue.js';
 import type { Cursor } from './column-index/sort-order.js';
 import { isMissingFile, onDisk, orIfMissing } from './disk.js';
 import { storeCorrupt, storeNotFound } from './errors.js';
-import { filesOf, modelFolder, modelId, tileFolder, tileId } from './file-names.js';
+import {
+  filesOf,
+  modelFolder,
+  modelId,
+  type RecordedFile,
+  tileFolder,
+  tileId,
+  tileOfFolder,
+} from './file-names.js';
 import { checksumOf, fileChunks, isIntact, stagingPath, VERSION_DEPTH } from './files.js';
 import { versionsOf } from './models.js';
 import type { ObjectStore } from './object-store/object-store.js';
@@ -27,10 +35,7 @@ interface Problem {
 }
 
 /** A file that a record names. */
-interface ExpectedFile {
-  path: string;
-  bytes: number;
-  crc32: number;
+interface ExpectedFile extends RecordedFile {
   /** The record, as `<table> <key>`. */
   record: string;
   /** True if the record has not been replaced. */
@@ -232,8 +237,8 @@ class Verification {
       // The local files are a cache, which may have files of other nodes' tiles.
       return;
     }
-    await this.walk('tiles', 0);
-    await this.walk('models', 0);
+    await this.walk('tiles', VERSION_DEPTH.tiles);
+    await this.walk('models', VERSION_DEPTH.models);
   }
 
   private async each<T>(table: Table<T>, check: (record: T) => Promise<void>): Promise<void> {
@@ -310,12 +315,12 @@ class Verification {
     else if (sum.crc32 !== file.crc32) this.problem('checksum', file.path);
   }
 
-  /** Looks for files and folders that no record names, `depth` folders below `tiles` or `models`. Ignores empty folders. */
+  /** Looks for files and folders that no record names, `depth` folders above the versions. Ignores empty folders. */
   private async walk(path: string, depth: number): Promise<void> {
     for await (const { name, isFolder } of this.entries(path)) {
       const child = `${path}/${name}`;
       if (!isFolder) await this.orphan(child);
-      else if (depth + 1 < VERSION_DEPTH) await this.walk(child, depth + 1);
+      else if (depth > 1) await this.walk(child, depth - 1);
       else await this.version(child);
     }
   }
@@ -365,7 +370,7 @@ class Verification {
   private async namedFiles(path: string): Promise<Set<string> | undefined> {
     const names = path.split('/');
     if (names[0] === 'tiles') {
-      const tile = await this.readIntactTile(names[4]);
+      const tile = await this.readIntactTile(tileOfFolder(path));
       return tile && tileFolder(tile) === path ? pathsOf(tile) : undefined;
     }
     const [, model, collection, gridName, geocode] = names;

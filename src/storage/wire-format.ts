@@ -115,6 +115,7 @@ const BAND_SCHEMA = objectOf(
 /** Members of a group that all tiles of one schema share. */
 const SCHEMA_GROUP_MEMBERS = {
   name: TEXT,
+  file: TEXT,
   role: { enum: ['data', 'qa', 'mask'] },
   dataType: TEXT,
   bands: listOf(BAND_SCHEMA),

@@ -2,11 +2,13 @@
 import type { PixelGrid } from '../grid/index.js';
 import {
   type BandValidity,
+  type ImageFile,
+  imageKey,
   Mask,
-  openRaster,
+  openImage,
   type PixelArray,
   type RasterHeader,
-  readRaster,
+  readImage,
   readValidity,
   readWindow,
   type Window,
@@ -14,9 +16,8 @@ import {
 } from '../raster/index.js';
 import type { BandName, ModelSpec } from './models/spec.js';
 
-/** One band of a raster file. Physical value = stored value * scale + offset. */
-export interface BandSource {
-  path: string;
+/** One band of an image of a tile file. Physical value = stored value * scale + offset. */
+export interface BandSource extends ImageFile {
   /** Index from 0. */
   band: number;
   scale: number;
@@ -28,8 +29,8 @@ export interface AcquisitionFiles {
   /** Milliseconds since 1970. */
   time: number;
   bands: Partial<Record<BandName, BandSource>>;
-  /** Path of the mask, whose resolution is that of the bands or finer. */
-  mask: string;
+  /** The mask, whose resolution is that of the bands or finer. */
+  mask: ImageFile;
   /** Cloud and shadow are widened by this share of the cell, see `widenClouds`. Default: not at all. */
   rim?: Parameters<typeof widenClouds>[3];
 }
@@ -60,14 +61,14 @@ type ReadOutcome = { dates: AcquisitionPixels[]; bytesRead: number } | { skipped
 /** Upper bound on the mean of a band. Reflectance is 0 to 1; clouds and sun glint can be slightly brighter. */
 const MAX_REFLECTANCE = 1.5;
 
-/** The bands that were read from a file: stored values, and pixels that hold data, by band index. */
+/** The bands that were read from an image: stored values, and pixels that hold data, by band index. */
 interface ReadRaster {
   header: RasterHeader;
   bands: Map<number, PixelArray>;
   valid: Map<number, BandValidity>;
 }
 
-/** Files that were read, by path. */
+/** Images that were read, by their keys. */
 export type ReadRasters = Map<string, ReadRaster>;
 
 /**
@@ -102,10 +103,10 @@ export async function readAcquisitionWindow(
 ): Promise<AcquisitionPixels> {
   const wanted = Object.entries(files.bands) as [BandName, BandSource][];
   const bands: AcquisitionPixels['bands'] = {};
-  for (const path of new Set(wanted.map(([, file]) => file.path))) {
-    const own = wanted.filter(([, file]) => file.path === path);
+  for (const key of new Set(wanted.map(([, file]) => imageKey(file)))) {
+    const own = wanted.filter(([, file]) => imageKey(file) === key);
     const numbers = own.map(([, { band }]) => band);
-    const { stored, valid, parts } = await readParts(path, numbers, size, window);
+    const { stored, valid, parts } = await readParts(own[0][1], numbers, size, window);
     for (const [i, [name, file]] of own.entries())
       bands[name] = coarsen(physical(stored[i], valid[i], file), parts, meanOfFinite);
   }
@@ -138,9 +139,9 @@ async function readMaskWindow(
 
 const NO_RIM = { x: 0, y: 0 };
 
-/** Reads the pixels of a file that a window of a coarser size covers. */
-async function readParts(path: string, bands: number[], size: PixelGrid, window: Window) {
-  const header = await openRaster(path);
+/** Reads the pixels of an image that a window of a coarser size covers. */
+async function readParts(image: ImageFile, bands: number[], size: PixelGrid, window: Window) {
+  const header = await openImage(image);
   const across = coveredParts(header.width, size.width, span(window.column, window.width));
   const down = coveredParts(header.height, size.height, span(window.row, window.height));
   const covering = { column: across.from, row: down.from, width: across.count, height: down.count };
@@ -163,13 +164,13 @@ async function readAcquisition(
 ): Promise<{ pixels: AcquisitionPixels; bytesRead: number } | { skipped: string }> {
   const wanted = Object.entries(files.bands) as [BandName, BandSource][];
   const bandFiles = wanted.map(([, file]) => file);
-  await readOnce([...bandFiles, { path: files.mask, band: 0 }], rasters);
-  const { header: mask, bands: codes } = rasters.get(files.mask)!;
-  const headers = [...new Set(bandFiles.map(({ path }) => path))].map((path) => rasters.get(path)!.header);
+  await readOnce([...bandFiles, { ...files.mask, band: 0 }], rasters);
+  const { header: mask, bands: codes } = rasters.get(imageKey(files.mask))!;
+  const headers = [...new Set(bandFiles.map(imageKey))].map((key) => rasters.get(key)!.header);
   const size = wantedSize ?? coarsest(headers);
   const bands: AcquisitionPixels['bands'] = {};
   for (const [name, file] of wanted) {
-    const raster = rasters.get(file.path)!;
+    const raster = rasters.get(imageKey(file))!;
     const values = physical(raster.bands.get(file.band)!, raster.valid.get(file.band), file);
     bands[name] = coarsen(values, partsOf(raster.header, size), meanOfFinite);
     const brightness = meanOfFinite(bands[name]);
@@ -186,24 +187,26 @@ async function readAcquisition(
       ...{ time: files.time, width, height, bands, mask: wide },
       ...(wide !== stated && { stated }),
     },
-    bytesRead: headers.reduce((sum, { fileBytes }) => sum + fileBytes, mask.fileBytes),
+    bytesRead: [
+      ...new Map([mask, ...headers].map(({ path, fileBytes }) => [path, fileBytes])).values(),
+    ].reduce((sum, bytes) => sum + bytes),
   };
 }
 
-/** Opens each file once and reads the missing bands. */
-async function readOnce(wanted: Pick<BandSource, 'path' | 'band'>[], rasters: ReadRasters): Promise<void> {
-  for (const path of new Set(wanted.map((file) => file.path))) {
-    const raster = rasters.get(path);
-    const numbers = new Set(wanted.filter((file) => file.path === path).map(({ band }) => band));
+/** Opens each image once and reads the missing bands. */
+async function readOnce(wanted: (ImageFile & { band: number })[], rasters: ReadRasters): Promise<void> {
+  for (const [key, image] of new Map(wanted.map((file) => [imageKey(file), file]))) {
+    const raster = rasters.get(key);
+    const numbers = new Set(wanted.filter((file) => imageKey(file) === key).map(({ band }) => band));
     const missing = [...numbers].filter((band) => !raster?.bands.has(band));
     if (missing.length === 0) continue;
-    const { header, bands, valid } = await readRaster(path, missing);
+    const { header, bands, valid } = await readImage(image, missing);
     const all: ReadRaster = raster ?? { header, bands: new Map(), valid: new Map() };
     for (const [i, band] of missing.entries()) {
       all.bands.set(band, bands[i]);
       all.valid.set(band, valid[i]);
     }
-    rasters.set(path, all);
+    rasters.set(key, all);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Cells to train on: one cell of one collection with all of its dates, and the reasons why a cell cannot be trained. */
 import { type BandIndex, findBands } from '../expressions/index.js';
 import { type GridName, gridByName, shareOfCell } from '../grid/index.js';
-import { readRaster } from '../raster/index.js';
+import { imageKey, readImage } from '../raster/index.js';
 import { type GroupRecord, pinTiles, type Storage, type TileRecord } from '../storage/index.js';
 import { plural } from '../utils/text.js';
 import {
@@ -58,7 +58,7 @@ const MIXED_VALUES =
 
 /** Returns the files that a model is trained on, with pairs of dates for cloud removal; or the reason why no files are usable. */
 export function trainingFiles(
-  storage: Pick<Storage, 'tilePath'>,
+  storage: Pick<Storage, 'tileImage'>,
   spec: ModelSpec,
   { tiles }: TrainingCell,
 ): { dates: AcquisitionFiles[]; pairs?: DatePair[] } | { skipped: string } {
@@ -132,7 +132,7 @@ export function pairCloudyWithClear(
 
 /** Returns the files of a tile with these bands; null if a band is missing. `dilate`: metres by which its clouds are widened. */
 export function acquisitionFiles(
-  storage: Pick<Storage, 'tilePath'>,
+  storage: Pick<Storage, 'tileImage'>,
   names: readonly BandName[],
   tile: TileRecord,
   dilate = 0,
@@ -142,10 +142,10 @@ export function acquisitionFiles(
   const files = positions.map((position, i): [BandName, BandSource] => {
     const { group, band } = bandAt(tile, position);
     const { scale, offset } = isCount(group, band) ? { scale: 1 / MAX_BYTE_COUNT, offset: 0 } : band;
-    return [names[i], { path: storage.tilePath(tile, group.name), band: position.band, scale, offset }];
+    return [names[i], { ...storage.tileImage(tile, group.name), band: position.band, scale, offset }];
   });
   return {
-    ...{ time: tile.start, bands: Object.fromEntries(files), mask: storage.tilePath(tile, 'mask') },
+    ...{ time: tile.start, bands: Object.fromEntries(files), mask: storage.tileImage(tile, 'mask') },
     ...(dilate > 0 && { rim: shareOfCell(gridByName(tile.grid), tile.geocode, dilate) }),
   };
 }
@@ -263,7 +263,7 @@ export async function reasonNotTrainable(
  * passes. Throws the TW_RASTER_ errors.
  */
 export async function reasonNotTrainableByMasks(
-  storage: Pick<Storage, 'tilePath'>,
+  storage: Pick<Storage, 'tileImage'>,
   spec: ModelSpec,
   { tiles }: Pick<TrainingCell, 'tiles'>,
   {
@@ -272,8 +272,8 @@ export async function reasonNotTrainableByMasks(
     validationFrom,
   }: { dates: AcquisitionFiles[]; pairs?: DatePair[]; validationFrom?: number },
 ): Promise<string | undefined> {
-  const tileOf = new Map(tiles.map((tile) => [storage.tilePath(tile, 'mask'), tile]));
-  const sizes = dates.map(({ mask }) => coarsestGroup(requiredBands(spec), tileOf.get(mask)!)!);
+  const tileOf = new Map(tiles.map((tile) => [imageKey(storage.tileImage(tile, 'mask')), tile]));
+  const sizes = dates.map(({ mask }) => coarsestGroup(requiredBands(spec), tileOf.get(imageKey(mask))!)!);
   for (const size of sizes) {
     const differing = differInSize(sizes[0], size);
     if (differing !== undefined) return differing;
@@ -281,7 +281,7 @@ export async function reasonNotTrainableByMasks(
   const [{ width, height }] = sizes;
   const pixels: AcquisitionPixels[] = [];
   for (const { time, mask } of dates) {
-    const { header, bands } = await readRaster(mask, [0]);
+    const { header, bands } = await readImage(mask, [0]);
     pixels.push({ time, width, height, bands: {}, mask: coarsenMask(bands[0], header, { width, height }) });
   }
   return tooFewPatches(spec, masksAsImages(spec, pixels, pairs), validationFrom);

@@ -4,7 +4,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { conversion, type MadeTile, type NewTile } from '../derive/index.js';
 import type { Tf } from '../engines/index.js';
 import type { PixelGrid } from '../grid/index.js';
-import { type CellGroup, encodeMaskFile, encodeTile, tileValidity } from '../ingest/index.js';
+import { type CellGroup, encodeGroup, encodeMask, joinTile, tileValidity } from '../ingest/index.js';
 import {
   allocatePixels,
   type BandValidity,
@@ -185,10 +185,10 @@ function encodePredictedTile(
     colours: undefined,
     bands,
   };
-  const { file, validity } = encodeTile(cell, { bands: stored, valid, mask: null });
-  const { file: mask, ...figures } = encodeMaskFile(cell, codes);
+  const { image, validity } = encodeGroup(cell, { bands: stored, valid });
+  const { image: mask, ...figures } = encodeMask(cell, codes);
   const { coverage } = tileValidity([validity], cell);
-  return { files: [file, mask], coverage, ...figures, used: [0] };
+  return { ...joinTile([image, mask]), coverage, ...figures, used: [0] };
 }
 
 /** Encoding of the pixels of a tile. */

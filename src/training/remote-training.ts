@@ -16,7 +16,7 @@ import {
   parseInstant,
   type TileFinder,
 } from '../query/index.js';
-import type { Storage } from '../storage/index.js';
+import type { Storage, TileLayout } from '../storage/index.js';
 import type { AcquisitionFiles, DatePair } from './acquisitions.js';
 import {
   groupTilesByCell,
@@ -102,8 +102,12 @@ async function selectedCell(
 export async function cellManifest(finder: TileFinder, inputs: CellInputs): Promise<CellManifest> {
   const { cell } = await selectedCell(finder, inputs);
   const { collection, grid, geocode } = cell;
-  const tilePath = ({ id }: { id: string }, group: string) => `/tiles/${id}/${group}.tif`;
-  const files = trainingFiles({ tilePath }, getModelSpec(inputs.model), cell);
+  // The API sends each image as a file.
+  const tileImage = ({ id, groups }: TileLayout, name: string) => {
+    const { bytes } = groups.find((group) => group.name === name)!;
+    return { path: `/tiles/${id}/${name}.tif`, start: 0, bytes };
+  };
+  const files = trainingFiles({ tileImage }, getModelSpec(inputs.model), cell);
   if ('skipped' in files) throw nothingTrained(1, [`${geocode}: ${files.skipped}`]);
   return {
     collection,

@@ -232,7 +232,7 @@ test('pictures over HTTP', async (t) => {
 test('a tile file that is damaged is named', async (t) => {
   const { node } = await nodeWithScenes(t, SCENES.slice(0, 1));
   const [tile] = await tilesOf(node);
-  await truncate(node.storage.tilePath(tile, tile.groups[0].name), 20);
+  await truncate(node.storage.tileImage(tile, tile.groups[0].name).path, 20);
   const answer = await node.server.inject(`/preview/${tile.id}.png?expression=nir`);
   assert.equal(answer.json().code, 'TW_IMAGERY_TILE_FILE', answer.body);
   assert.match(answer.json().detail, /tilewright verify/);

@@ -8,7 +8,7 @@ import { coalesceProcess, DerivePool, type DeriveResults, splitProcess } from '.
 import { localQueries } from '../../src/dht/index.js';
 import { cellBbox, geohash, gridByName, quadtile } from '../../src/grid/index.js';
 import { TileFinder } from '../../src/query/index.js';
-import { Mask, type PixelArray, readRaster } from '../../src/raster/index.js';
+import { gdalName, Mask, type PixelArray, readRaster } from '../../src/raster/index.js';
 import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { hasGdal } from '../support/gdal.js';
@@ -230,7 +230,17 @@ async function gdal(
     width,
     height,
   ];
-  const args = ['-q', '-overwrite', ...options, '-et', '0', '-r', method, storage.tilePath(from, group), out];
+  const args = [
+    '-q',
+    '-overwrite',
+    ...options,
+    '-et',
+    '0',
+    '-r',
+    method,
+    gdalName(storage.tileImage(from, group)),
+    out,
+  ];
   execFileSync('gdalwarp', args.map(String));
   return (await readRaster(out)).bands[0]!;
 }

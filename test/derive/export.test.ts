@@ -55,7 +55,7 @@ test('an exported image has the pixels of the tiles', async (t) => {
       .map((tile) => {
         const group = tile.groups.find(({ bands }) => bands.some(({ commonName }) => commonName === 'red'))!;
         return {
-          path: node.storage.tilePath(tile, group.name),
+          path: node.storage.tileImage(tile, group.name).path,
           band: 1 + group.bands.findIndex(({ commonName }) => commonName === 'red'),
         };
       });

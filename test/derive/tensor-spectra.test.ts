@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { npyHead } from '../../src/derive/tensor.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
 import { tilewright } from '../support/command.js';
@@ -45,7 +45,7 @@ test('bands of a spectrum are addressed by wavelength, by number and by name', a
   });
   assert.deepEqual(failed, []);
   const [tile] = await tilesOf(node);
-  const { bands: stored, header } = await readRaster(node.storage.tilePath(tile!, '30m'));
+  const { bands: stored, header } = await readImage(node.storage.tileImage(tile!, '30m'));
 
   // A tile of another product, which has two bands but no `b2`.
   await writeRaster(join(folder, 'other.tif'), {

@@ -1,4 +1,5 @@
 /** Pixels of derived tiles: each function is compared with its definition. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -23,6 +24,7 @@ import { cellSizes, tileBytes } from '../../src/derive/split.js';
 import { type GridName, gridByName, nominalSizeMetres } from '../../src/grid/index.js';
 import { allocatePixels, bandValidity, type DataType, Mask } from '../../src/raster/index.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
+import { imageFile } from '../support/image-file.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -220,7 +222,17 @@ const band = (name: string, commonName?: string): BandRecord => ({
 
 function group(bands: BandRecord[], more: Partial<GroupRecord> = {}): GroupRecord {
   return {
-    ...{ name: '10m', role: 'data', dataType: 'uint16', width: 8, height: 6, nodata: 0, bytes: 1, crc32: 1 },
+    ...{
+      name: '10m',
+      file: '10m',
+      role: 'data',
+      dataType: 'uint16',
+      width: 8,
+      height: 6,
+      nodata: 0,
+      bytes: 1,
+      crc32: 1,
+    },
     bands,
     ...more,
   };
@@ -381,7 +393,7 @@ test('resampled pixels are copies if they are aligned, otherwise nearest or bili
       Float32Array.from({ length: width * height }, (_, i) => value(i % width, Math.floor(i / width), b)),
     ),
   });
-  const stored = { path, nodata: 0, dataType: 'float32' as const };
+  const stored = { ...imageFile(path), nodata: 0, dataType: 'float32' as const };
   const from = at(2, 7, 0.25, width, height);
   for (const [to, method, numbers] of [
     [at(3, 6, 0.25, 5, 4), 'bilinear', [0, 1]],
@@ -418,7 +430,7 @@ test('the stored no data value stays no data after resampling, and another grid 
     ...{ width: 16, height: 16, nodata: 5, dataType: 'uint8' },
     bands: [Uint8Array.from({ length: 256 }, (_, i) => (i === 17 ? 5 : 10 + (i % 16)))],
   });
-  const stored = { path, nodata: 5, dataType: 'uint8' as const };
+  const stored = { ...imageFile(path), nodata: 5, dataType: 'uint8' as const };
   const target = at(10, 40, 0.25, 16, 16);
   const { valid, bands } = await reprojectBands(stored, [0], target, target, 'bilinear');
   assert.deepEqual(

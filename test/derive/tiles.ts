@@ -1,9 +1,9 @@
 /** Stores tiles of given pixels, like an ingest of an invented product, and reads them back. */
 import { join } from 'node:path';
 import { type GridName, gridByName } from '../../src/grid/index.js';
-import { type CellGroup, encodeMaskFile, encodeTile } from '../../src/ingest/index.js';
+import { type CellGroup, encodeGroup, encodeMask, joinTile } from '../../src/ingest/index.js';
 import { LocalJobService, type Process } from '../../src/jobs/index.js';
-import { type DataType, type PixelArray, readRaster } from '../../src/raster/index.js';
+import { type DataType, type PixelArray, readImage } from '../../src/raster/index.js';
 import { type Storage, type TileRecord, writeFileSynced } from '../../src/storage/index.js';
 
 export interface GivenGroup {
@@ -61,7 +61,7 @@ export async function storeScene(
   for (const { geocode, groups, mask } of tiles) {
     const folder = await write.stagingFolder(geocode);
     const coverages: number[] = [];
-    const files = groups.map((group) => {
+    const images = groups.map((group) => {
       const cell = cellOf(grid, geocode, group);
       const bands = group.bands.map(({ pixels }) => pixels);
       const entire = bands[0].map((_, i) =>
@@ -69,11 +69,11 @@ export async function storeScene(
       ) as Uint8Array;
       if (cell.role === 'data') coverages.push(percent(entire, 0));
       const valid = bands.map((band) => Uint8Array.from(band, (value) => Number(value !== cell.nodata)));
-      return encodeTile(cell, { bands, valid, mask: null }).file;
+      return encodeGroup(cell, { bands, valid }).image;
     });
-    const made = encodeMaskFile(cellOf(grid, geocode, groups[0]), mask);
-    for (const { record, bytes } of [...files, made.file])
-      await writeFileSynced(join(folder, `${record.name}.tif`), bytes);
+    const { image, ...made } = encodeMask(cellOf(grid, geocode, groups[0]), mask);
+    const { files, groups: stored } = joinTile([...images, image]);
+    for (const { name, bytes } of files) await writeFileSynced(join(folder, `${name}.tif`), bytes);
     records.push({
       id: write.tileId(geocode),
       collection,
@@ -85,7 +85,7 @@ export async function storeScene(
       ...facts,
       coverage: Math.min(...coverages),
       cloudCover: made.cloudCover,
-      groups: [...files.map(({ record }) => record), made.file.record],
+      groups: stored,
       footprint: made.footprint,
       derivedFrom: [],
       createdAt: Date.now(),
@@ -143,7 +143,7 @@ export async function runProcess<Results>(
 }
 
 export async function pixelsOf(storage: Storage, tile: TileRecord, group: string): Promise<PixelArray[]> {
-  return (await readRaster(storage.tilePath(tile, group))).bands;
+  return (await readImage(storage.tileImage(tile, group))).bands;
 }
 
 export async function derivedTiles(storage: Storage, source: TileRecord['source']): Promise<TileRecord[]> {

@@ -77,7 +77,9 @@ async function contentOf(storage: Storage, tile: TileRecord) {
   const { version: _v, createdAt: _c, inputsDigest: _d, ...record } = tile;
   await storage.ensureFiles(tile, tile.groups);
   const files = await Promise.all(
-    tile.groups.map(async ({ name }) => (await readFile(storage.tilePath(tile, name))).toString('base64')),
+    tile.groups.map(async ({ name }) =>
+      (await readFile(storage.tileImage(tile, name).path)).toString('base64'),
+    ),
   );
   return { record, files };
 }

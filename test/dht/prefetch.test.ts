@@ -4,7 +4,8 @@ import { readFile, stat, truncate, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Storage, type TileRecord, tileFile } from '../../src/storage/index.js';
+import { tileFile } from '../../src/storage/file-names.js';
+import type { Storage, TileRecord } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { startMember, until } from './cluster-members.js';
 import { sharedStores } from './shared-stores.js';
@@ -18,7 +19,7 @@ async function tilesOf(storage: Storage): Promise<TileRecord[]> {
 
 async function isHere(storage: Storage, tile: TileRecord): Promise<boolean> {
   const sizes = tile.groups.map(async ({ name, bytes }) => {
-    const info = await stat(storage.tilePath(tile, name)).catch(() => undefined);
+    const info = await stat(storage.tileImage(tile, name).path).catch(() => undefined);
     return info?.size === bytes;
   });
   return (await Promise.all(sizes)).every((is) => is);
@@ -50,18 +51,18 @@ test('an owner fetches the files of its slots, from earlier and from new commits
   // Possible results of a power cut: a truncated file, a file with other bytes, a missing file.
   const [cut, other, missing] = await tilesOf(b.storage);
   await b.stop();
-  await truncate(b.storage.tilePath(cut!, '10m'), 5);
-  await writeFile(b.storage.tilePath(other!, '10m'), Buffer.alloc(other!.groups[0]!.bytes));
-  await unlink(b.storage.tilePath(missing!, 'mask'));
+  await truncate(b.storage.tileImage(cut!, '10m').path, 5);
+  await writeFile(b.storage.tileImage(other!, '10m').path, Buffer.alloc(other!.groups[0]!.bytes));
+  await unlink(b.storage.tileImage(missing!, 'mask').path);
   b = await startMember(where, 'b', STEADY);
   await until('b has the files again', async () => all(b.storage));
   for (const tile of await tilesOf(b.storage)) await b.storage.ensureFiles(tile, tile.groups);
   assert.ok(b.storage.cacheStats!.misses >= 1);
   for (const tile of await tilesOf(b.storage))
     for (const { name, crc32 } of tile.groups) {
-      const file = `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}/${tile.version}/${name}.tif`;
+      const file = `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}.${tile.version}/${name}.tif`;
       assert.deepEqual(
-        await readFile(b.storage.tilePath(tile, name)),
+        await readFile(b.storage.tileImage(tile, name).path),
         await where.objects.get(file, { crc32 }),
       );
     }
@@ -82,7 +83,7 @@ test('the limit holds; other files are fetched on demand; a lost object is named
   const [tile] = await tilesOf(b.storage);
   const name = `tiles/geohash/${tile!.geocode.slice(0, 3)}/${tile!.geocode}/${tile!.id}/${tile!.version}/10m.tif`;
   await where.objects.delete([name]);
-  await unlink(b.storage.tilePath(tile!, '10m')).catch(() => undefined);
+  await unlink(b.storage.tileImage(tile!, '10m').path).catch(() => undefined);
   await assert.rejects(
     b.storage.ensureFiles(tile!, tile!.groups),
     (error: { code: string; message: string }) => {
@@ -114,7 +115,7 @@ test('a prefetched file is verified before it is used', async (t) => {
   await assert.rejects(bring, { code: 'TW_STORE_CORRUPT' });
   await writeFile(object, bytes);
   await bring();
-  assert.deepEqual(await readFile(b.storage.tilePath(tile!, '10m')), bytes);
+  assert.deepEqual(await readFile(b.storage.tileImage(tile!, '10m').path), bytes);
 });
 
 test('a node knows whether it is writing', async (t) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { openNode } from '../../src/node.js';
-import { tileFile } from '../../src/storage/index.js';
+import { filesOf } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, tilesOf } from '../support/node.js';
@@ -45,7 +45,7 @@ async function ingestInto(t: TestContext, folder: string, store: string): Promis
   });
   const found = await tilesOf(node);
   assert.ok(found.length > 0);
-  return found.map((tile) => tileFile(tile, tile.groups[0]!.name));
+  return found.map((tile) => filesOf(tile)[0]!.path);
 }
 
 function sizeOf(path: string, env: Record<string, string> = {}): number[] {

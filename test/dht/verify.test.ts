@@ -39,7 +39,7 @@ test('a file that is missing only in the cache is not reported; one that is miss
     return `tiles/geohash/${geocode.slice(0, 3)}/${geocode}/${id}/${version}/${group}.tif`;
   };
   await a.storage.ensureFiles(third!, third!.groups);
-  await writeFile(a.storage.tilePath(third!, '10m'), 'damaged');
+  await writeFile(a.storage.tileImage(third!, '10m').path, 'damaged');
   await where.objects.delete([objectOf(tile, '10m'), objectOf(other, 'mask')]);
   await where.objects.put(objectOf(other, 'mask'), Buffer.alloc(other!.groups[1]!.bytes, 7));
   const found = new Set(
@@ -52,6 +52,6 @@ test('a file that is missing only in the cache is not reported; one that is miss
       `missing object ${objectOf(tile, '10m')} of tiles ${tile!.id}`,
     ].sort(),
   );
-  assert.equal(await stat(a.storage.tilePath(third!, '10m')).catch(() => undefined), undefined);
+  assert.equal(await stat(a.storage.tileImage(third!, '10m').path).catch(() => undefined), undefined);
   await a.storage.ensureFiles(third!, third!.groups);
 });

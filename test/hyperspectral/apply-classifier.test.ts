@@ -7,7 +7,7 @@ import { gridByName } from '../../src/grid/index.js';
 import { storeClassifier } from '../../src/hyperspectral/classification/stored-classifier.js';
 import { type ClassifyResults, readLabels } from '../../src/hyperspectral/index.js';
 import { setOf, VALIDATION } from '../../src/hyperspectral/labelled-pixels.js';
-import { createTransform, crsFromEpsg, readRaster } from '../../src/raster/index.js';
+import { createTransform, crsFromEpsg, readImage } from '../../src/raster/index.js';
 import type { PredictResults } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
@@ -86,7 +86,7 @@ test('two bands of a model are never read from one band, even if detectors overl
   for (const map of maps)
     for (const other of predicted.filter(({ geocode }) => geocode === map.geocode)) {
       const [a, b] = await Promise.all(
-        [map, other].map((one) => readRaster(node.storage.tilePath(one, 'class'))),
+        [map, other].map((one) => readImage(node.storage.tileImage(one, 'class'))),
       );
       assert.deepEqual(b!.bands, a!.bands, other.collection);
     }

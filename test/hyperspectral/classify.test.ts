@@ -8,7 +8,7 @@ import { deflateSync } from 'node:zlib';
 import { accuracyScores } from '../../src/hyperspectral/classification/selection.js';
 import { type ClassifyResults, readLabels } from '../../src/hyperspectral/index.js';
 import { setOf } from '../../src/hyperspectral/labelled-pixels.js';
-import { openRaster, readRaster } from '../../src/raster/index.js';
+import { openImage, readImage, readRaster } from '../../src/raster/index.js';
 import type { PredictResults } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -67,8 +67,8 @@ test('planted classes are recognised, and the map shows them', async (t) => {
   assert.ok(maps.length > 3);
   const seen = new Set<number>();
   for (const map of maps) {
-    const made = (await readRaster(node.storage.tilePath(map, map.groups[0]!.name))).bands;
-    const classes = (await readRaster(node.storage.tilePath(map, 'class'))).bands[0]!;
+    const made = (await readImage(node.storage.tileImage(map, map.groups[0]!.name))).bands;
+    const classes = (await readImage(node.storage.tileImage(map, 'class'))).bands[0]!;
     for (let i = 0; i < classes.length; i++) {
       if (Number.isNaN(made[0]![i])) {
         assert.equal(classes[i], 255);
@@ -105,12 +105,12 @@ test('planted classes are recognised, and the map shows them', async (t) => {
     assert.deepEqual(other.model, { id: results.model, version: results.version });
     for (const group of ['class', map.groups[0]!.name]) {
       const [a, b] = await Promise.all(
-        [map, other].map((one) => readRaster(node.storage.tilePath(one, group))),
+        [map, other].map((one) => readImage(node.storage.tileImage(one, group))),
       );
       assert.deepEqual(b!.bands, a!.bands);
     }
   }
-  const { metadata, colours } = await openRaster(node.storage.tilePath(maps[0]!, 'class'));
+  const { metadata, colours } = await openImage(node.storage.tileImage(maps[0]!, 'class'));
   assert.deepEqual([metadata['CLASS_30'], metadata['CLASS_40']], ['rock 30', 'class 40']);
   assert.deepEqual(
     [0, 256, 512].map((channel) => colours![channel + 10]! >> 8),

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { type KMeans, lloyd, type Passes } from '../../src/hyperspectral/analyses/clustering.js';
 import { type ClusterResults, readLibrary } from '../../src/hyperspectral/index.js';
 import { drawWeightedPixel } from '../../src/hyperspectral/tile-passes.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage, readRaster } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
@@ -141,9 +141,9 @@ test('clusters of a collection equal those of its pixels, largest first, and the
       map.groups[0]!.bands.map(({ name }) => name),
       results.clusters.map(({ code }) => `cluster${code}`),
     );
-    const { bands: stored } = await readRaster(node.storage.tilePath(raw, group.name));
-    const { bands: made } = await readRaster(node.storage.tilePath(map, group.name));
-    const [codes] = (await readRaster(node.storage.tilePath(map, 'class'))).bands;
+    const { bands: stored } = await readImage(node.storage.tileImage(raw, group.name));
+    const { bands: made } = await readImage(node.storage.tileImage(map, group.name));
+    const [codes] = (await readImage(node.storage.tileImage(map, 'class'))).bands;
     for (const [i, code] of codes!.entries()) {
       assert.equal(code === 255, Number.isNaN(made[0]![i]));
       if (code === 255) continue;
@@ -227,7 +227,7 @@ async function cubeOf(node: Awaited<ReturnType<typeof testNode>>, folder: string
   const bands = Array.from(group.bands.keys());
   const { width, height, dataType } = group;
   return {
-    ...{ path: node.storage.tilePath(tile!, group.name), width, height, dataType, bands },
+    ...{ ...node.storage.tileImage(tile!, group.name), width, height, dataType, bands },
     ...{ nodata: group.nodata ?? NaN, mask: undefined },
     scales: bands.map((one) => group.bands[one]!.scale),
     offsets: bands.map((one) => group.bands[one]!.offset),

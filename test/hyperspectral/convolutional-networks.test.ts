@@ -1,4 +1,5 @@
 /** Networks trained by an engine: their gradients, their files, and a classification by a planted absorption. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
@@ -11,11 +12,12 @@ import { NETS, type NetName, patchSide } from '../../src/hyperspectral/cnn/net.j
 import { type ClassifyResults, readLabels } from '../../src/hyperspectral/index.js';
 import { setOf } from '../../src/hyperspectral/labelled-pixels.js';
 import { labelledPatches } from '../../src/hyperspectral/samples.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { exportOnnx, loadModel, type PredictResults } from '../../src/training/index.js';
 import { fromFloat16, toFloat16 } from '../../src/utils/float16.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
+import { imageFile } from '../support/image-file.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';
 import { runJob } from '../support/run-job.js';
@@ -139,7 +141,7 @@ test('the patches of a tile equal those of its parts, which read the pixels arou
       nodata: -9999,
     });
     return {
-      ...{ path, ...size, nodata: -9999, mask: undefined, bands: [0, 1, 2] },
+      ...{ ...imageFile(path), ...size, nodata: -9999, mask: undefined, bands: [0, 1, 2] },
       ...{ scales: [1, 1, 1], offsets: [0, 0, 0] },
     };
   };
@@ -175,7 +177,7 @@ test('a labelled pixel names all sets whose squares of ground its patch overlaps
   const size = { width, height, dataType: 'int16' } as const;
   const path = await writeRaster(join(folder, 'tile.tif'), { ...size, bands: [band], nodata: -9999 });
   const file: SpectrumFile = {
-    ...{ path, ...size, nodata: -9999, mask: undefined, bands: [0], scales: [1], offsets: [0] },
+    ...{ ...imageFile(path), ...size, nodata: -9999, mask: undefined, bands: [0], scales: [1], offsets: [0] },
   };
   const { west, south, east, north } = gridByName('geohash').bounds('u33d');
   const entire = [
@@ -287,7 +289,7 @@ test('cnn1d detects a planted absorption, Grad-CAM shows it, and predict makes t
     )!;
     for (const group of ['class', map.groups[0]!.name]) {
       const [a, b] = await Promise.all(
-        [map, other].map((one) => readRaster(node.storage.tilePath(one, group))),
+        [map, other].map((one) => readImage(node.storage.tileImage(one, group))),
       );
       assert.deepEqual(b!.bands, a!.bands);
     }

@@ -1,7 +1,7 @@
 /** Small cubes in ENVI files, and the pixels of their tiles. */
 import { join } from 'node:path';
 import type { TilewrightNode } from '../../src/node.js';
-import { Mask, readRaster } from '../../src/raster/index.js';
+import { Mask, readImage } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
 import { tilesOf } from '../support/node.js';
@@ -72,8 +72,8 @@ export async function pixelsOf(
   for (const tile of await tilesOf(node)) {
     if (tile.collection !== collection || tile.source !== 'raw') continue;
     const group = tile.groups.find(({ role }) => role === 'data')!;
-    const { bands: stored } = await readRaster(node.storage.tilePath(tile, group.name));
-    const mask = (await readRaster(node.storage.tilePath(tile, 'mask'))).bands[0]!;
+    const { bands: stored } = await readImage(node.storage.tileImage(tile, group.name));
+    const mask = (await readImage(node.storage.tileImage(tile, 'mask'))).bands[0]!;
     for (let i = 0; i < group.width * group.height; i++) {
       if (mask[i] !== Mask.clear && mask[i] !== Mask.notAssessed) continue;
       if (bands.some((band) => stored[band]![i] === group.nodata)) continue;

@@ -1,4 +1,5 @@
 /** Local RX compared with Spectral Python, and as a job compared with windows over the pixels of the complete scene. */
+
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +9,8 @@ import type { Neighbour } from '../../src/hyperspectral/blocks.js';
 import { pcaOrMnf } from '../../src/hyperspectral/components.js';
 import type { AnomalyResults } from '../../src/hyperspectral/index.js';
 import { localRxDistances } from '../../src/hyperspectral/methods/local-rx.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
+import { imageFile } from '../support/image-file.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';
 import { runJob } from '../support/run-job.js';
@@ -46,7 +48,7 @@ async function fileOf(
   const size = { width: columns, height: rows, dataType: 'int16' } as const;
   const path = await writeRaster(join(folder, `${x}-${y}.tif`), { ...size, bands, nodata: HOLE });
   return {
-    ...{ path, ...size, nodata: HOLE, mask: undefined },
+    ...{ ...imageFile(path), ...size, nodata: HOLE, mask: undefined },
     bands: Array.from(stored.keys()),
     scales: stored.map(() => SCALE),
     offsets: stored.map(() => 0),
@@ -136,7 +138,7 @@ test('pixels without data do not count, and a pixel with a small or a flat backg
     ...{ width, height, dataType: 'int16', nodata: HOLE },
     bands: stored.map(() => Int16Array.from({ length: width * height }, (_, i) => (i === 0 ? 9 : 5))),
   });
-  const values = localRxDistances({ ...flat, path: same }, [], method);
+  const values = localRxDistances({ ...flat, ...imageFile(same) }, [], method);
   assert.ok(values.every(Number.isNaN));
 });
 
@@ -179,7 +181,7 @@ test('maps of a collection have no seams between tiles, and its inputs are check
     ]);
     for (const [k, tile] of own.entries()) {
       const group = tile.groups.find(({ role }) => role === 'data')!;
-      const { bands } = await readRaster(node.storage.tilePath(tile, group.name));
+      const { bands } = await readImage(node.storage.tileImage(tile, group.name));
       for (let i = 0; i < group.width * group.height; i++) {
         if (USED.some((band) => bands[band]![i] === group.nodata)) continue;
         const pixel = USED.map((band, b) => bands[band]![i]! * group.bands[band]!.scale - centre[b]!);
@@ -196,7 +198,7 @@ test('maps of a collection have no seams between tiles, and its inputs are check
     for (const [k, tile] of own.entries()) {
       const map = maps.find(({ derivedFrom }) => derivedFrom[0] === tile.id)!;
       assert.equal(map.derivedFrom.length, 1);
-      const [made] = (await readRaster(node.storage.tilePath(map, map.groups[0]!.name))).bands;
+      const [made] = (await readImage(node.storage.tileImage(map, map.groups[0]!.name))).bands;
       for (const [i, value] of made!.entries()) {
         const [x, y] = [corners[k]![0]! + (i % size!.width), corners[k]![1]! + Math.floor(i / size!.width)];
         const pixel = scores.get(`${x} ${y}`);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { AnomalyResults, MatchResults } from '../../src/hyperspectral/index.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
@@ -49,10 +49,10 @@ async function eachPixel(
   for (const map of tiles.filter((tile) => tile.source === source)) {
     const raw = tiles.find(({ id }) => id === map.derivedFrom[0])!;
     const group = raw.groups.find(({ role }) => role === 'data')!;
-    const { bands: stored } = await readRaster(node.storage.tilePath(raw, group.name));
-    const { bands: made } = await readRaster(node.storage.tilePath(map, group.name));
+    const { bands: stored } = await readImage(node.storage.tileImage(raw, group.name));
+    const { bands: made } = await readImage(node.storage.tileImage(map, group.name));
     const hasClasses = map.groups.some(({ name }) => name === 'class');
-    const codes = hasClasses ? (await readRaster(node.storage.tilePath(map, 'class'))).bands[0] : undefined;
+    const codes = hasClasses ? (await readImage(node.storage.tileImage(map, 'class'))).bands[0] : undefined;
     for (let i = 0; i < group.width * group.height; i++) {
       if (Number.isNaN(made[0]![i])) {
         assert.equal(codes?.[i] ?? 255, 255);

@@ -1,4 +1,5 @@
 /** Differences between neighbours, in a tile that is wider than its blocks. */
+
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import type { SpectrumFile } from '../../src/hyperspectral/blocks.js';
 import { bandStatistics, ExactSums, tileSums } from '../../src/hyperspectral/sums.js';
 import { CUBE_BLOCK_SIDE, encodeCube } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';
+import { imageFile } from '../support/image-file.js';
 import { tempFolder } from '../support/temp.js';
 import { momentsOf } from './cubes.js';
 
@@ -24,7 +26,7 @@ test('both pixels of a pair are valid and lie in one row of one block', async (t
   const each = Array.from({ length: count }, (_, band) => band);
   const [ones, zeros] = [each.map(() => 1), each.map(() => 0)];
   const file: SpectrumFile = {
-    ...{ path, width, height, dataType: 'int16', nodata, mask: undefined },
+    ...{ ...imageFile(path), width, height, dataType: 'int16', nodata, mask: undefined },
     ...{ bands: each, scales: ones, offsets: zeros },
   };
   const found = tileSums({ file, of: ['pixels', 'differences'] });

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { type ComponentsTask, pcaOrMnf } from '../../src/hyperspectral/components.js';
 import type { ComponentsResults } from '../../src/hyperspectral/index.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { Mask, readRaster } from '../../src/raster/index.js';
+import { Mask, readImage } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -84,9 +84,9 @@ async function compareMaps(
   for (const map of maps) {
     const raw = tiles.find(({ id }) => id === map.derivedFrom[0])!;
     const group = raw.groups.find(({ role }) => role === 'data')!;
-    const { bands: stored } = await readRaster(node.storage.tilePath(raw, group.name));
-    const { bands: made } = await readRaster(node.storage.tilePath(map, group.name));
-    const mask = (await readRaster(node.storage.tilePath(map, 'mask'))).bands[0]!;
+    const { bands: stored } = await readImage(node.storage.tileImage(raw, group.name));
+    const { bands: made } = await readImage(node.storage.tileImage(map, group.name));
+    const mask = (await readImage(node.storage.tileImage(map, 'mask'))).bands[0]!;
     for (let i = 0; i < group.width * group.height; i++) {
       const isHole = USED.some((band) => stored[band]![i] === group.nodata);
       assert.equal(Number.isNaN(made[0]![i]), isHole);
@@ -193,7 +193,7 @@ test('a tile that cannot be read is one failure, and has no map', async (t) => {
   const node = await testNode(t, join(folder, 'data'));
   await ingest(node, { href: writeCube(folder, 'a'), collection: 'cubes', precision: 6 });
   const [broken, ...others] = await tilesOf(node);
-  await writeFile(node.storage.tilePath(broken!, '30m'), 'no GeoTIFF');
+  await writeFile(node.storage.tileImage(broken!, '30m').path, 'no GeoTIFF');
   const { status, results } = await runJob<ComponentsResults>(node, 'analyse-pca', { filter, components: 2 });
   assert.deepEqual(
     [status, results.tiles, results.failures, results.failed.map(({ tile }) => tile)],

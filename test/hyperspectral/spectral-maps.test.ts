@@ -16,7 +16,7 @@ import { multiplyVector } from '../../src/hyperspectral/linear-algebra.js';
 import { continuumRemoval } from '../../src/hyperspectral/methods/continuum.js';
 import { responseWeights, SENSORS } from '../../src/hyperspectral/sensors.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { openRaster, readRaster } from '../../src/raster/index.js';
+import { type ImageFile, openImage, readImage } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
@@ -54,11 +54,11 @@ async function analysed<R extends MapResults>(
   return results;
 }
 
-type MapFile = { tile: TileRecord; path: string };
+type MapFile = { tile: TileRecord; image: ImageFile };
 
 const filesOf = async (node: TilewrightNode, name: string, source: string): Promise<MapFile[]> => {
   const tiles = (await tilesOf(node)).filter((tile) => tile.source === source);
-  return tiles.map((tile) => ({ tile, path: node.storage.tilePath(tile, name) }));
+  return tiles.map((tile) => ({ tile, image: node.storage.tileImage(tile, name) }));
 };
 
 /** Calls `visit` with the spectrum of the good bands and the map values of some pixels that have values. */
@@ -69,11 +69,11 @@ async function eachPixel(
 ): Promise<void> {
   const tiles = await tilesOf(node);
   let [seen, valid] = [0, 0];
-  for (const { tile: map, path } of await filesOf(node, '30m', source)) {
+  for (const { tile: map, image } of await filesOf(node, '30m', source)) {
     const raw = tiles.find(({ id }) => id === map.derivedFrom[0])!;
-    const { bands: stored } = await readRaster(node.storage.tilePath(raw, '30m'));
-    const { bands: made } = await readRaster(path);
-    const mask = (await readRaster(node.storage.tilePath(map, 'mask'))).bands[0]!;
+    const { bands: stored } = await readImage(node.storage.tileImage(raw, '30m'));
+    const { bands: made } = await readImage(image);
+    const mask = (await readImage(node.storage.tileImage(map, 'mask'))).bands[0]!;
     for (let i = 0; i < mask.length; i++) {
       const hasValue = made.some((band) => !Number.isNaN(band[i]!));
       assert.equal(mask[i] !== 0, hasValue);
@@ -113,8 +113,8 @@ test('smoothing works run by run; its tiles are spectra for maps by wavelength a
     ]);
     near(values, wanted, 1e-5, 'derivative');
   });
-  for (const { tile, path } of await filesOf(node, '30m', 'smooth')) {
-    const { bandTags } = await openRaster(path);
+  for (const { tile, image } of await filesOf(node, '30m', 'smooth')) {
+    const { bandTags } = await openImage(image);
     assert.equal(bandTags.length, USED.length);
     for (const [i, { wavelength, fwhm }] of bandTags.entries())
       assert.deepEqual([wavelength, fwhm], [WAVELENGTHS[i], FWHM]);
@@ -157,9 +157,9 @@ test('continuum removal keeps the bands, and depth has the wavelength of the dee
     remove(wanted);
     near(values, wanted, 1e-6, 'continuum');
   });
-  const [{ path }] = (await filesOf(node, '30m', 'continuum')) as [MapFile];
+  const [{ image }] = (await filesOf(node, '30m', 'continuum')) as [MapFile];
   assert.deepEqual(
-    (await openRaster(path)).bandTags.map(({ wavelength, fwhm }) => [wavelength, fwhm]),
+    (await openImage(image)).bandTags.map(({ wavelength, fwhm }) => [wavelength, fwhm]),
     WAVELENGTHS.map((wavelength) => [wavelength, FWHM]),
   );
 
@@ -316,13 +316,13 @@ test('the map of a pixel depends only on its own spectrum', async (t) => {
     await analysed(other, name, inputs);
     const others = await filesOf(other, '30m', name);
     let [same, different] = [0, 0];
-    for (const { tile, path } of await filesOf(one, '30m', name)) {
-      const { bands } = await readRaster(path);
-      const { bands: changed } = await readRaster(others.find((file) => file.tile.id === tile.id)!.path);
+    for (const { tile, image } of await filesOf(one, '30m', name)) {
+      const { bands } = await readImage(image);
+      const { bands: changed } = await readImage(others.find((file) => file.tile.id === tile.id)!.image);
       const raw = async (node: TilewrightNode) =>
         (
-          await readRaster(
-            (await filesOf(node, '30m', 'raw')).find((file) => file.tile.geocode === tile.geocode)!.path,
+          await readImage(
+            (await filesOf(node, '30m', 'raw')).find((file) => file.tile.geocode === tile.geocode)!.image,
           )
         ).bands[0]!;
       const [before, after] = [await raw(one), await raw(other)];

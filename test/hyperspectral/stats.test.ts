@@ -1,9 +1,11 @@
 /** Statistics of spectra, compared with those of single pixels. */
+
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { StatsResults } from '../../src/hyperspectral/index.js';
+import { gdalName } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
@@ -96,7 +98,7 @@ test('tiles whose bands differ from most are skipped and counted, and a damaged 
   assert.deepEqual(Object.values(results.skipped), [others]);
   assert.deepEqual(results.bands, wanted.bands);
   const [tile] = before;
-  const path = node.storage.tilePath(tile!, '30m');
+  const path = gdalName(node.storage.tileImage(tile!, '30m'));
   const bytes = await readFile(path);
   await writeFile(path, bytes.subarray(0, bytes.length / 2));
   const damaged = (await runJob<StatsResults>(node, 'analyse-stats', { filter })).results;

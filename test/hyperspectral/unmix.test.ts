@@ -7,7 +7,7 @@ import { inverse, Matrix } from 'ml-matrix';
 import { pcaOrMnf } from '../../src/hyperspectral/components.js';
 import { readLibrary, type UnmixResults } from '../../src/hyperspectral/index.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
@@ -42,7 +42,7 @@ async function largestGain(node: TilewrightNode, endmembers: UnmixResults['endme
   for (const { tile: id, pixel, position } of endmembers) {
     const tile = tiles.find((one) => one.id === id)!;
     const group = tile.groups.find(({ role }) => role === 'data')!;
-    const { bands } = await readRaster(node.storage.tilePath(tile, group.name));
+    const { bands } = await readImage(node.storage.tileImage(tile, group.name));
     const spectrum = group.bands.map(({ scale }, band) => bands[band]![pixel!]! * scale);
     corners.push(pointOf(USED.map((band) => spectrum[band]!)));
     const geometry = { type: 'Point', coordinates: position };
@@ -79,8 +79,8 @@ async function abundances(
     const raw = tiles.find(({ id }) => id === map.derivedFrom[0])!;
     const truth = tiles.find(({ collection, geocode }) => collection === 'truth' && geocode === map.geocode)!;
     const group = raw.groups.find(({ role }) => role === 'data')!;
-    const { bands } = await readRaster(node.storage.tilePath(map, group.name));
-    const planted = await readRaster(node.storage.tilePath(truth, truth.groups[0]!.name));
+    const { bands } = await readImage(node.storage.tileImage(map, group.name));
+    const planted = await readImage(node.storage.tileImage(truth, truth.groups[0]!.name));
     for (let i = 0; i < bands[0]!.length; i++) {
       if (Number.isNaN(bands[0]![i]) || planted.bands[0]![i] === HOLE) continue;
       const sum = order.reduce((total, row) => total + bands[row]![i]!, 0);

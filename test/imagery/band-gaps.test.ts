@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import type { DeriveResults, ExportResults, TensorResults } from '../../src/derive/index.js';
 import type { GridName } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { type DataType, Mask, readRaster } from '../../src/raster/index.js';
+import { type DataType, gdalName, Mask, readImage, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { readAcquisitions } from '../../src/training/acquisitions.js';
 import { acquisitionFiles } from '../../src/training/cells.js';
@@ -77,7 +77,7 @@ const inputs = (grid: GridName) => ({
 /** The pixels of a tile by the oracle: each band of the stored file in its own image, with its own mask, by GDAL. */
 async function gdalBands(node: TilewrightNode, tile: TileRecord, folder: string) {
   const group = tile.groups.find(({ role }) => role === 'data')!;
-  const path = node.storage.tilePath(tile, group.name);
+  const path = gdalName(node.storage.tileImage(tile, group.name));
   return Promise.all(
     group.bands.map(async (_, b) => {
       const [values, valid] = ['values', 'valid'].map((name) =>
@@ -95,7 +95,7 @@ async function gdalBands(node: TilewrightNode, tile: TileRecord, folder: string)
 /** The same by our own reader, for tiles that the raw tiles make. */
 async function bandsOf(node: TilewrightNode, tile: TileRecord) {
   const group = tile.groups.find(({ role }) => role === 'data')!;
-  const { bands, valid } = await readRaster(node.storage.tilePath(tile, group.name));
+  const { bands, valid } = await readImage(node.storage.tileImage(tile, group.name));
   return bands.map((band, b) => Array.from(band, (value, i) => (valid[b]?.[i] === 0 ? NaN : value * 0.004)));
 }
 
@@ -137,7 +137,7 @@ for (const marking of MARKINGS)
         const pixels = pixelsOf(tile);
         const share = (holds: (pixel: number[]) => boolean) =>
           (100 * pixels.filter(holds).length) / pixels.length;
-        const mask = (await readRaster(node.storage.tilePath(tile, 'mask'))).bands[0]!;
+        const mask = (await readImage(node.storage.tileImage(tile, 'mask'))).bands[0]!;
         for (const [i, pixel] of pixels.entries())
           assert.equal(mask[i], pixel.every(Number.isNaN) ? Mask.nodata : Mask.notAssessed);
         assert.equal(
@@ -336,7 +336,7 @@ for (const marking of MARKINGS)
       const codes = new Set<number>();
       for (const tile of tiles) {
         const bands = await bandsOf(node, tile);
-        const mask = (await readRaster(node.storage.tilePath(tile, 'mask'))).bands[0]!;
+        const mask = (await readImage(node.storage.tileImage(tile, 'mask'))).bands[0]!;
         for (const [i, code] of mask.entries()) {
           codes.add(code);
           const gaps = bands.filter((band) => Number.isNaN(band[i]!)).length;

@@ -12,7 +12,17 @@ const band = (name: string, more: Partial<BandRecord> = {}): BandRecord => ({
 
 function group(name: string, bands: BandRecord[], more: Partial<GroupRecord> = {}): GroupRecord {
   return {
-    ...{ name, role: 'data', dataType: 'uint8', width: 8, height: 6, nodata: 0, bytes: 1, crc32: 1 },
+    ...{
+      name,
+      file: name,
+      role: 'data',
+      dataType: 'uint8',
+      width: 8,
+      height: 6,
+      nodata: 0,
+      bytes: 1,
+      crc32: 1,
+    },
     bands,
     ...more,
   };

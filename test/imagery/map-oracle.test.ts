@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { cellBbox, gridByName } from '../../src/grid/index.js';
-import { readRaster } from '../../src/raster/index.js';
+import { gdalName, readRaster } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';
@@ -30,7 +30,9 @@ for (const grid of ['geohash', 'quadtile'] as const) {
     const tile = tiles.toSorted((a, b) => b.coverage - a.coverage)[0];
     const group = tile.groups.find(({ role }) => role === 'data')!;
     assert.ok(group.width > 1024, 'two overviews at least');
-    const file = node.storage.tilePath(tile, group.name);
+    const file = gdalName(node.storage.tileImage(tile, group.name));
+    const info = JSON.parse(execFileSync('gdalinfo', ['-json', file]).toString());
+    const overviews = (info.bands[0].overviews as { size: [number] }[]).map(({ size }) => size[0]);
     const [west, south, east, north] = cellBbox(gridByName(grid), tile.geocode);
     const point = [(west + east) / 2, (south + north) / 2] as const;
     const metres = (2 * 20037508.342789244) / 256;
@@ -58,7 +60,8 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       const ground = metres / 2 ** zoom;
       const cellWidth = ((east - west) / 360) * 2 * 20037508.342789244;
       const finest = (ground / cellWidth) * group.width;
-      const level = overview ?? (finest < 2 ? 'NONE' : String(Math.floor(Math.log2(finest)) - 1));
+      const fitting = overviews.filter((width) => group.width / width <= finest);
+      const level = overview ?? (fitting.length === 0 ? 'NONE' : String(fitting.length - 1));
       const out = join(folder, `${grid}-${zoom}-${resampling}.tif`);
       const window = ['-te', map.west, map.south, map.east, map.north, '-ts', 256, 256].map(String);
       const how = ['-et', '0', '-ovr', level, '-r', GDAL_NAMES[resampling] ?? resampling];
@@ -111,7 +114,7 @@ test('kernels weight pixels like gdalwarp', { skip }, async (t) => {
   const about = { datetime: '2024-06-01T10:00:00Z', grid: 'quadtile', precision: 13 };
   await ingest(node, { href, collection: 'noise', ...about });
   const tile = (await tilesOf(node)).toSorted((a, b) => b.coverage - a.coverage)[0];
-  const file = node.storage.tilePath(tile, tile.groups[0].name);
+  const file = gdalName(node.storage.tileImage(tile, tile.groups[0].name));
   const [west, south, east, north] = cellBbox(gridByName('quadtile'), tile.geocode);
   for (const [resampling, zoom, share] of KERNELS) {
     const map = mapTileAt(zoom, (west + east) / 2, (south + north) / 2);

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { gridByName } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { Mask, readRaster } from '../../src/raster/index.js';
+import { Mask, readImage } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { randomly, storeScene } from '../derive/tiles.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -20,8 +20,8 @@ const HIGH = 0.13;
 /** Stored red and mask codes of a complete tile. */
 async function pixelsOf(node: TilewrightNode, tile: TileRecord) {
   const group = tile.groups.find(({ role }) => role === 'data')!;
-  const { bands } = await readRaster(node.storage.tilePath(tile, group.name), [2]);
-  const mask = await readRaster(node.storage.tilePath(tile, 'mask'));
+  const { bands } = await readImage(node.storage.tileImage(tile, group.name), [2]);
+  const mask = await readImage(node.storage.tileImage(tile, 'mask'));
   return { tile, red: bands[0], width: group.width, height: group.height, mask: mask.bands[0] };
 }
 

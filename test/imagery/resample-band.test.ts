@@ -27,7 +27,7 @@ class MemoryReader {
     return { dataType: 'float64', levels: this.levels, masks: 0 };
   }
 
-  async window(_path: string, _band: number, level: number, window: Window) {
+  async window(_file: BandFile, level: number, window: Window) {
     this.read.push({ level, window });
     const { width, height, pixels } = this.levels[level]!;
     assert.ok(window.column >= 0 && window.row >= 0 && window.width > 0 && window.height > 0);
@@ -42,7 +42,8 @@ class MemoryReader {
 async function sample(levels: Image[], view: Viewport, resampling: ResamplingMethod, scale = 1, offset = 0) {
   const reader = new MemoryReader(levels);
   const [{ width, height }] = levels as [Image];
-  const file: BandFile = { path: 'a', band: 0, width, height, hole: HOLE, scale, offset };
+  const image = { path: 'a', start: 0, bytes: 1 };
+  const file: BandFile = { ...image, band: 0, width, height, hole: HOLE, scale, offset };
   // Small images need no thread.
   const source = { reader: reader as unknown as TileReader, pool: undefined as never };
   const values = await resampleBand(source, file, view, resampling);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -76,7 +76,7 @@ async function naive(node: TilewrightNode, day: string, [west, south, east, nort
   let [pixels, valid] = [0, 0];
   for (const tile of await tilesOf(node)) {
     if (tile.collection !== 'cubes' || new Date(tile.start).toISOString().slice(0, 10) !== day) continue;
-    const { bands, header } = await readRaster(node.storage.tilePath(tile, '30m'));
+    const { bands, header } = await readImage(node.storage.tileImage(tile, '30m'));
     const box = gridByName('geohash').bounds(tile.geocode);
     const { width, height } = header;
     for (let i = 0; i < width * height; i++) {
@@ -142,7 +142,7 @@ test('a point has the values of its pixel, and filters select dates', async (t) 
       start === Date.parse('2024-06-11T10:00:00Z') && lon >= west && lon < east && lat >= south && lat < north
     );
   })!;
-  const { bands, header } = await readRaster(node.storage.tilePath(tile, '30m'));
+  const { bands, header } = await readImage(node.storage.tileImage(tile, '30m'));
   const { west, north } = gridByName('geohash').bounds(tile.geocode);
   const column = Math.floor((lon - west) / header.transform.xx);
   const row = Math.floor((lat - north) / header.transform.yy);

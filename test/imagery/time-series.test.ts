@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { tilesOf } from '../support/node.js';
 import { type DatedScene, nodeWithScenes, ringOfBox } from './maps.js';
 
@@ -37,8 +37,8 @@ async function naive(node: TilewrightNode, inside: (lon: number, lat: number) =>
   const dates = new Map<string, { values: number[]; pixels: number }>();
   for (const tile of await tilesOf(node)) {
     const group = tile.groups.find(({ role }) => role === 'data')!;
-    const { bands } = await readRaster(node.storage.tilePath(tile, group.name), [2, 3]);
-    const mask = await readRaster(node.storage.tilePath(tile, 'mask'));
+    const { bands } = await readImage(node.storage.tileImage(tile, group.name), [2, 3]);
+    const mask = await readImage(node.storage.tileImage(tile, 'mask'));
     const { west, south, east, north } = gridByName(tile.grid).bounds(tile.geocode);
     const key = new globalThis.Date(tile.start).toISOString();
     const date = dates.get(key) ?? { values: [], pixels: 0 };

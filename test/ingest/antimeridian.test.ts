@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import sharp from 'sharp';
 import { type Bbox, type Grid, geohash, quadtile } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { gdal, needsGdal } from '../raster/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
@@ -118,7 +118,7 @@ for (const one of CASES) {
       const { width = 64, height = 64, name: group = '' } = tile?.groups[0] ?? {};
       const wanted = await gdalCell(path, square, grid, grid.bounds(geocode), { width, height }, out);
       const got = tile
-        ? (await readRaster(node.storage.tilePath(tile, group))).bands[0]!
+        ? (await readImage(node.storage.tileImage(tile, group))).bands[0]!
         : new Uint16Array(wanted.length);
       const { both, one: alone, differ } = compare(got, wanted, TOLERANCE);
       // Pixels along the edge of the scene.

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
 import { layOutCells } from '../../src/ingest/cloud/detect.js';
-import { encodeCog, Mask, readRaster } from '../../src/raster/index.js';
+import { encodeCog, Mask, readImage } from '../../src/raster/index.js';
 import { scoreCloud } from '../support/cloud-masks.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { plantClouds } from '../support/planted-clouds.js';
@@ -65,8 +65,8 @@ for (const { name, zoom, options } of CASES) {
     const truth: number[] = [];
     for (const tile of tiles) {
       const [data] = tile.groups;
-      const planted = await readRaster(node.storage.tilePath(tile, data.name), [NAMES.indexOf('truth')]);
-      const mask = await readRaster(node.storage.tilePath(tile, 'mask'));
+      const planted = await readImage(node.storage.tileImage(tile, data.name), [NAMES.indexOf('truth')]);
+      const mask = await readImage(node.storage.tileImage(tile, 'mask'));
       for (const [at, value] of planted.bands[0].entries()) {
         if (!Object.values(TRUTH).includes(value)) continue;
         codes.push(mask.bands[0][at]);

@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { gridByName } from '../../src/grid/index.js';
 import { coverScene } from '../../src/ingest/cells.js';
-import { cubeMemoryBounds, cutCube } from '../../src/ingest/cut/cube.js';
-import { encodeTile } from '../../src/ingest/cut/encode.js';
+import { cubeMemoryBounds, cutCubes } from '../../src/ingest/cut/cube.js';
+import { encodeFile } from '../../src/ingest/cut/encode.js';
 import type { CellGroup, SourceRows, WarpTask } from '../../src/ingest/cut/tasks.js';
-import { warpGroup } from '../../src/ingest/cut/warp.js';
+import { warpFile } from '../../src/ingest/cut/warp.js';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { readRowsOfRasters } from '../../src/raster/index.js';
 import { INTERLEAVES, writeEnvi } from '../raster/envi.js';
@@ -84,29 +84,30 @@ test('the memory for cutting a cube does not affect the result', async (t) => {
       await rm(path, { force: true });
       const { least, most } = cubeMemoryBounds(cell, header);
       const bytes = Math.round(least + room * (most - least));
-      const found = await cutCube({
+      const mask = { reference: 0, quality: [], others: [] };
+      const files = group!.bands.map(({ header, index }) => ({ header, index }));
+      const found = await cutCubes({
         kind: 'cube',
-        cell,
+        cells: [cell],
+        sources: [{ nodata: group!.nodata, bands: files }],
         path,
         bytes,
         offset: 64,
-        mask: { quality: [], others: [] },
-        bands: group!.bands.map(({ header, index }) => ({ header, index })),
+        mask,
         buffer: new SharedArrayBuffer(64 + bytes),
       });
 
       const source = await wholeSource(header, group!.nodata);
-      const mask = { quality: [], others: [] };
-      const task: WarpTask = { kind: 'cut', cell, sources: [source], source: 0, mask };
-      const pixels = warpGroup(task);
+      const task: WarpTask = { kind: 'cut', cells: [cell], sources: [source], mask };
+      const pixels = warpFile(task);
       if (!pixels) {
         assert.equal(found, null);
         await assert.rejects(readFile(path), { code: 'ENOENT' });
         return;
       }
-      const { file, ...made } = encodeTile(cell, pixels);
-      assert.deepEqual(found, { record: file.record, validity: made.validity, mask: made.mask });
-      assert.ok(Buffer.from(file.bytes).equals(await readFile(path)));
+      const { file, negative: _, ...made } = encodeFile([cell], pixels);
+      assert.deepEqual(found, { file: { ...file, bytes: null }, ...made });
+      assert.ok(Buffer.from(file.bytes!).equals(await readFile(path)));
     }),
     { seed: 27, numRuns: 40 },
   );

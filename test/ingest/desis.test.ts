@@ -4,7 +4,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
-import { Mask, readRaster } from '../../src/raster/index.js';
+import { Mask, readImage } from '../../src/raster/index.js';
 import { gdalPython, needsPythonGdal } from '../raster/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
@@ -128,8 +128,8 @@ test(
     const seen = new Set<number>();
     for (const tile of await tilesOf(node)) {
       const places = await sourcePlaces(tile, '30m', GRID);
-      const { bands } = await readRaster(node.storage.tilePath(tile, '30m'));
-      const mask = (await readRaster(node.storage.tilePath(tile, 'mask'))).bands[0]!;
+      const { bands } = await readImage(node.storage.tileImage(tile, '30m'));
+      const mask = (await readImage(node.storage.tileImage(tile, 'mask'))).bands[0]!;
       for (const [i, place] of places.entries()) {
         const [row, column] = [Math.floor(place / COLUMNS), place % COLUMNS];
         assert.deepEqual(

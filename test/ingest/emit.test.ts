@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
-import { Mask, readRaster } from '../../src/raster/index.js';
+import { Mask, readImage } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
@@ -86,8 +86,8 @@ test('each pixel of the tiles is the one of the lookup table', {
   let compared = 0;
   for (const tile of await tilesOf(node)) {
     const places = await sourcePlaces(tile, '60m', GRID);
-    const { bands } = await readRaster(node.storage.tilePath(tile, '60m'));
-    const mask = (await readRaster(node.storage.tilePath(tile, 'mask'))).bands[0]!;
+    const { bands } = await readImage(node.storage.tileImage(tile, '60m'));
+    const mask = (await readImage(node.storage.tileImage(tile, 'mask'))).bands[0]!;
     for (const [i, place] of places.entries()) {
       const at = place < 0 ? undefined : inSwath(place % GRID.width, Math.floor(place / GRID.width));
       assert.deepEqual(

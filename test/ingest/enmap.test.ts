@@ -4,7 +4,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
-import { Mask, readRaster } from '../../src/raster/index.js';
+import { Mask, readImage } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
@@ -86,7 +86,7 @@ test('a product has its wavelengths, its bad bands, its time and its mask', asyn
   );
   assert.equal(cube.bands.find(({ commonName }) => commonName === 'red')!.wavelength, 650);
 
-  const codes = (await readRaster(node.storage.tilePath(tile!, 'mask'))).bands[0]!;
+  const codes = (await readImage(node.storage.tileImage(tile!, 'mask'))).bands[0]!;
   const counts = new Map<number, number>();
   for (const code of codes) if (code !== Mask.nodata) counts.set(code, (counts.get(code) ?? 0) + 1);
   const all = [...counts.values()].reduce((sum, count) => sum + count, 0);

@@ -1,4 +1,5 @@
 /** Rasters of no known product: their description by options, and formats and values with errors or warnings. */
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -7,6 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { rasterFile } from '../../src/ingest/formats/raster-file.js';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
+import { gdalName } from '../../src/raster/index.js';
 import { MAP_INFO, writeEnvi } from '../raster/envi.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -143,7 +145,7 @@ test('bytes of red, green and blue are a picture to GDAL, in the order of a pict
     const numbers = Object.fromEntries(names.map((name, i) => [name, i + 1]));
     await ingest(node, { href: path, collection, datetime: '2024-06-01', bands: numbers });
     const tile = (await tilesOf(node)).find((one) => one.collection === collection)!;
-    const file = node.storage.tilePath(tile, tile.groups[0].name);
+    const file = gdalName(node.storage.tileImage(tile, tile.groups[0].name));
     const info = JSON.parse(execFileSync('gdalinfo', ['-json', file], { encoding: 'utf8' }));
     return info.bands.map((band: { colorInterpretation: string }) => band.colorInterpretation);
   };

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { timeStepRanges, variableNames } from '../../src/ingest/formats/cf-grid.js';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -112,7 +112,7 @@ test('each day has its own tiles with the right pixels', async (t) => {
   let compared = 0;
   for (const tile of tiles) {
     const day = (tile.start - Date.parse('2018-12-31')) / 86_400_000;
-    const { header, bands } = await readRaster(node.storage.tilePath(tile, '4638m'));
+    const { header, bands } = await readImage(node.storage.tileImage(tile, '4638m'));
     const { originX, originY, xx, yy } = header.transform;
     for (const [i, value] of bands[0].entries()) {
       const longitude = originX + xx * ((i % header.width) + 0.5);
@@ -139,7 +139,7 @@ test('longitudes up to 360 lie west of Greenwich', async (t) => {
   assert.ok(tiles.length >= 30);
   for (const tile of tiles) {
     const group = tile.groups[0].name;
-    const { header, bands } = await readRaster(node.storage.tilePath(tile, group));
+    const { header, bands } = await readImage(node.storage.tileImage(tile, group));
     const { originX, originY, xx, yy } = header.transform;
     for (const [i, value] of bands[0].entries()) {
       const column = (originX + xx * ((i % header.width) + 0.5) + 10) * 4;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { HYPERION_BANDS } from '../../src/ingest/formats/hyperion.js';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { gdalPython, needsPythonGdal } from '../raster/gdal.js';
 import { finished, MAIN } from '../support/command.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -141,8 +141,8 @@ test(
     let compared = 0;
     for (const tile of await tilesOf(node)) {
       const places = await sourcePlaces(tile, '30m', GRID);
-      const { bands } = await readRaster(node.storage.tilePath(tile, '30m'));
-      const mask = (await readRaster(node.storage.tilePath(tile, 'mask'))).bands[0]!;
+      const { bands } = await readImage(node.storage.tileImage(tile, '30m'));
+      const mask = (await readImage(node.storage.tileImage(tile, 'mask'))).bands[0]!;
       for (const [i, place] of places.entries()) {
         const [row, column] = [Math.floor(place / COLUMNS), place % COLUMNS];
         const expected = HYPERION_BANDS.map(({ number }) =>

@@ -115,7 +115,7 @@ test('deleted and damaged tiles of any region are made again', async (t) => {
   assert.deepEqual((await verify(node.storage)).problems, []);
   await add(west);
   const [damaged] = await tilesOf(node);
-  await rm(node.storage.tilePath(damaged!, '10m'));
+  await rm(node.storage.tileImage(damaged!, '10m').path);
   assert.equal((await verify(node.storage)).problems.length, 1);
   await add(box);
   assert.deepEqual(await contents(node), expected);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { coordinationUnavailable } from '../../src/coordination/index.js';
 import { geohash } from '../../src/grid/index.js';
-import { Mask, readRaster } from '../../src/raster/index.js';
+import { Mask, readImage } from '../../src/raster/index.js';
 import { verify } from '../../src/storage/index.js';
 import { gdalWarp, hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -50,7 +50,7 @@ test('ingesting the same scene restores a damaged or missing tile', async (t) =>
   await ingest(node, { href: scene, id: 'a', ...AT });
   for (const damage of [(path: string) => rm(path), (path: string) => writeFile(path, 'spoilt')]) {
     const [tile] = await tilesOf(node);
-    await damage(node.storage.tilePath(tile, '10m'));
+    await damage(node.storage.tileImage(tile, '10m').path);
     assert.equal((await verify(node.storage)).problems.length, 1);
     const again = await ingest(node, { href: scene, id: 'a', ...AT });
     assert.equal(again.scenes[0].unchanged, false);
@@ -115,7 +115,7 @@ test('all dates of a cell have the same pixel grid, and neighbours abut', async 
     );
     assert.equal(grids.size, 1);
   }
-  const { header } = await readRaster(node.storage.tilePath(tiles[0], '10m'));
+  const { header } = await readImage(node.storage.tileImage(tiles[0], '10m'));
   const { west, south, east, north } = geohash.bounds(tiles[0].geocode);
   assert.ok(
     Math.abs(header.transform.originX - west) < 1e-12 && Math.abs(header.transform.originY - north) < 1e-12,
@@ -144,9 +144,9 @@ test('mask, coverage and cloud cover agree with the pixels', async (t) => {
   assert.ok(tiles.some((tile) => tile.coverage > 0 && tile.coverage < 100));
   assert.ok(tiles.some((tile) => Number(tile.cloudCover) > 0 && Number(tile.cloudCover) < 100));
   for (const tile of tiles) {
-    const { bands } = await readRaster(node.storage.tilePath(tile, '10m'));
-    const [mask] = (await readRaster(node.storage.tilePath(tile, 'mask'))).bands;
-    const [cloud] = (await readRaster(node.storage.tilePath(tile, '10m-qa'))).bands;
+    const { bands } = await readImage(node.storage.tileImage(tile, '10m'));
+    const [mask] = (await readImage(node.storage.tileImage(tile, 'mask'))).bands;
+    const [cloud] = (await readImage(node.storage.tileImage(tile, '10m-qa'))).bands;
     let data = 0;
     let clouds = 0;
     for (let i = 0; i < mask.length; i++) {
@@ -174,7 +174,7 @@ test('a tile agrees with gdalwarp', {
       ['10m', 'bilinear', 1],
       ['10m-qa', 'near', 0],
     ] as const) {
-      const ours = await readRaster(node.storage.tilePath(tile, name));
+      const ours = await readImage(node.storage.tileImage(tile, name));
       const { width, height } = ours.header;
       const theirs = await gdalWarp(scene, {
         bounds: geohash.bounds(tile.geocode),
@@ -212,7 +212,7 @@ test('quadtile cells are ingested in the same way', async (t) => {
   assert.ok(results.tiles > 0, JSON.stringify(results));
   for (const tile of await tilesOf(node)) {
     assert.match(tile.id, /_q[0-3]+$/);
-    const { header } = await readRaster(node.storage.tilePath(tile, '10m'));
+    const { header } = await readImage(node.storage.tileImage(tile, '10m'));
     assert.equal(header.crs.epsg, 3857);
     assert.equal(Math.log2(header.width) % 1, 0);
   }

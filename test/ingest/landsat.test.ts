@@ -11,7 +11,7 @@ import { earthSunDistance } from '../../src/ingest/formats/landsat.js';
 import { parseMtl } from '../../src/ingest/formats/landsat-mtl.js';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { findInputs } from '../../src/ingest/inputs.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { gdalWarp, hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';
@@ -387,7 +387,7 @@ test('radiance alone becomes reflectance and brightness temperature, also of the
   const found = new Map<string, Set<number>>();
   for (const tile of await tilesOf(node))
     for (const group of tile.groups) {
-      const { bands } = await readRaster(node.storage.tilePath(tile, group.name));
+      const { bands } = await readImage(node.storage.tileImage(tile, group.name));
       for (const [i, { name, scale, offset }] of group.bands.entries())
         for (const stored of bands[i]!)
           if (stored > 0) found.set(name, (found.get(name) ?? new Set()).add(stored * scale + offset));
@@ -486,7 +486,7 @@ test('the intermediate bands of the surface temperature form a separate group, a
   const node = await testNode(t, join(folder, 'data'));
   assert.deepEqual((await ingest(node, { href: product })).failed, []);
   const [tile] = await tilesOf(node);
-  const { bands } = await readRaster(node.storage.tilePath(tile!, '30m-st'));
+  const { bands } = await readImage(node.storage.tileImage(tile!, '30m-st'));
   assert.ok(bands[3]!.includes(9876));
   for (const name of names) await rm(join(product, `${name}.TIF`));
   await assert.rejects(describeScenes(product, {}), { code: 'TW_INGEST_MISSING_BAND' });
@@ -521,7 +521,7 @@ test('a real Landsat 8 cut-out before collections', { skip }, async (t) => {
     ['30m', 'l8_B5.tif', 'B5'],
     ['15m', 'l8_B8.tif', 'B8'],
   ]) {
-    const ours = await readRaster(node.storage.tilePath(tile, group));
+    const ours = await readImage(node.storage.tileImage(tile, group));
     const { width, height } = ours.header;
     const index = tile.groups.find((g) => g.name === group)?.bands.findIndex((b) => b.name === band) ?? -1;
     const cell = { bounds: geohash.bounds('dj3ye'), width, height, resampling: 'bilinear' } as const;

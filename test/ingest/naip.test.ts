@@ -10,7 +10,7 @@ import { naip } from '../../src/ingest/formats/naip.js';
 import { probeInput } from '../../src/ingest/formats/probe.js';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { findInputs } from '../../src/ingest/inputs.js';
-import { readRaster } from '../../src/raster/index.js';
+import { gdalName, readImage, readRaster } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { bytesOf, realData, writeRaster } from '../support/rasters.js';
@@ -91,7 +91,7 @@ test('pixels outside of an image hold no data, although its files have no nodata
   assert.ok(series[0].min >= 100 && series[0].mean > 120 && series[0].mean < 130, JSON.stringify(series));
 
   if (!hasGdal) return;
-  const file = node.storage.tilePath(tile, '0.6m');
+  const file = gdalName(node.storage.tileImage(tile, '0.6m'));
   const shown = JSON.parse(String(execFileSync('gdalinfo', ['-json', file])));
   for (const band of shown.bands) assert.deepEqual(band.mask.flags, ['PER_DATASET']);
 });
@@ -153,7 +153,7 @@ test('real images, alone and in a folder with side files', { skip }, async (t) =
   const source = await readRaster(join(realData, 'naip', names[0]));
   const most = Math.max(...source.bands[3]);
   for (const tile of await tilesOf(node)) {
-    const { bands } = await readRaster(node.storage.tilePath(tile, '0.6m'));
+    const { bands } = await readImage(node.storage.tileImage(tile, '0.6m'));
     assert.equal(bands.length, 4);
     assert.ok(Math.max(...bands[3]) <= most);
   }

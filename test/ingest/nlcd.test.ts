@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { type PixelArray, readRaster } from '../../src/raster/index.js';
+import { gdalName, type PixelArray, readImage, readRaster } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { bytesOf, realData, writeRaster } from '../support/rasters.js';
@@ -34,7 +34,7 @@ async function storedValues(node: TilewrightNode): Promise<Set<number>> {
   const values = new Set<number>();
   for (const tile of await tilesOf(node)) {
     const group = tile.groups.find(({ role }) => role === 'data');
-    const { bands } = await readRaster(node.storage.tilePath(tile, group?.name ?? ''));
+    const { bands } = await readImage(node.storage.tileImage(tile, group?.name ?? ''));
     for (const value of new Set<number>(bands[0] as PixelArray as Uint8Array)) values.add(value);
   }
   return values;
@@ -69,7 +69,14 @@ test('a land cover map: year, id, codes that stay codes', async (t) => {
   if (!hasGdal) return;
   const [tile] = await tilesOf(node);
   const small = join(folder, 'overview.tif');
-  execFileSync('gdal_translate', ['-q', '-outsize', '50%', '50%', node.storage.tilePath(tile, '30m'), small]);
+  execFileSync('gdal_translate', [
+    '-q',
+    '-outsize',
+    '50%',
+    '50%',
+    gdalName(node.storage.tileImage(tile, '30m')),
+    small,
+  ]);
   for (const value of new Set((await readRaster(small)).bands[0]))
     assert.ok(allowed.has(value), `overview ${value}`);
 });
@@ -154,14 +161,14 @@ test('tiles of classes and their overviews have the colours of their source', {
   const tiles = await tilesOf(node);
   assert.deepEqual([...new Set(tiles.map(({ scene }) => scene))].length, 2);
   for (const tile of tiles) {
-    const file = node.storage.tilePath(tile, '30m');
+    const file = gdalName(node.storage.tileImage(tile, '30m'));
     const info = JSON.parse(execFileSync('gdalinfo', ['-json', file], { encoding: 'utf8' }));
     const [band] = info.bands;
     assert.equal(band.colorInterpretation, 'Palette');
     for (const code of CLASSES)
       assert.deepEqual(band.colorTable.entries[code].slice(0, 3), colour(code), `${tile.scene} ${code}`);
   }
-  const large = tiles.map((tile) => node.storage.tilePath(tile, '30m'));
+  const large = tiles.map((tile) => gdalName(node.storage.tileImage(tile, '30m')));
   const overviews = large.map((file) =>
     execFileSync('gdalinfo', ['-oo', 'OVERVIEW_LEVEL=0', file], { encoding: 'utf8' }),
   );

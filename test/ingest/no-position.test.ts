@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Client, httpTransport } from '../../src/client/index.js';
 import type { IngestResults } from '../../src/ingest/index.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { headerOf, writeEnvi } from '../raster/envi.js';
 import { gdal, needsGdal } from '../raster/gdal.js';
 import { matFile } from '../raster/mat.js';
@@ -46,7 +46,7 @@ const mat = () =>
 async function pixelsOf(node: Awaited<ReturnType<typeof testNode>>, collection: string) {
   const found = new Map<string, number[][]>();
   for (const tile of (await tilesOf(node)).filter((one) => one.collection === collection)) {
-    const raster = await readRaster(node.storage.tilePath(tile, tile.groups[0]!.name));
+    const raster = await readImage(node.storage.tileImage(tile, tile.groups[0]!.name));
     found.set(
       tile.geocode,
       raster.bands.map((band) => Array.from(band, (one) => (Number.isNaN(one) ? -1 : one))),

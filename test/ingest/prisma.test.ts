@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
@@ -91,8 +91,8 @@ for (const name of [NAME, 'prisma-chunks.he5'])
     let compared = 0;
     for (const tile of tiles) {
       const places = await sourcePlaces(tile, '30m', GRID);
-      const { bands } = await readRaster(node.storage.tilePath(tile, '30m'));
-      const mask = (await readRaster(node.storage.tilePath(tile, 'mask'))).bands[0]!;
+      const { bands } = await readImage(node.storage.tileImage(tile, '30m'));
+      const mask = (await readImage(node.storage.tileImage(tile, 'mask'))).bands[0]!;
       let valid = 0;
       for (const [i, place] of places.entries()) {
         const [line, sample] = [Math.floor(place / SAMPLES), place % SAMPLES];

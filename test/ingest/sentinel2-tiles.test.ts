@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import proj4 from 'proj4';
 import { SAFE_ORIGIN, type SafeProductFiles, writeSafe } from '../../data-samples/index.js';
 import { geohash } from '../../src/grid/index.js';
-import { readRaster } from '../../src/raster/index.js';
+import { readImage, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -31,7 +31,7 @@ for (const { level, baseline, mask } of [CASES[0], CASES[1], CASES[3]]) {
 
     let assessed = 0;
     for (const tile of tiles) {
-      const { bands } = await readRaster(node.storage.tilePath(tile, '10m'));
+      const { bands } = await readImage(node.storage.tileImage(tile, '10m'));
       const record = tile.groups.find(({ name }) => name === '10m');
       const b04 = record?.bands.findIndex(({ name }) => name === 'B04') ?? -1;
       const { scale, offset } = record?.bands[b04] ?? { scale: NaN, offset: NaN };
@@ -102,7 +102,7 @@ test('JPEG 2000 and GeoTIFF under .jp2 names result in the same tiles', { skip: 
     assert.deepEqual((await ingest(node, { href: path })).failed, []);
     const tiles = await tilesOf(node);
     const pixels = tiles.map(async (tile) => {
-      const groups = tile.groups.map(({ name }) => readRaster(node.storage.tilePath(tile, name)));
+      const groups = tile.groups.map(({ name }) => readImage(node.storage.tileImage(tile, name)));
       return (await Promise.all(groups)).map(({ bands }) => bands);
     });
     return { cloud: tiles.map(({ cloudCover }) => cloudCover), pixels: await Promise.all(pixels) };

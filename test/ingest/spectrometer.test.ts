@@ -5,7 +5,7 @@ import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TilewrightNode } from '../../src/node.js';
-import { readRaster } from '../../src/raster/index.js';
+import { gdalName, readImage } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { gdal, needsGdal } from '../raster/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -70,8 +70,8 @@ test('bad and empty bands do not affect coverage; spectra stay measured ones', a
   assert.equal(group!.bands[12]!.validPercent, 0);
   assert.equal(group!.bands[4]!.commonName, 'red');
 
-  const { bands } = await readRaster(node.storage.tilePath(tile!, group!.name));
-  const mask = await readRaster(node.storage.tilePath(tile!, 'mask'));
+  const { bands } = await readImage(node.storage.tileImage(tile!, group!.name));
+  const mask = await readImage(node.storage.tileImage(tile!, 'mask'));
   const source = cube().bands;
   // Each pixel of the tile is one pixel of the cube, in all of its bands.
   const spectra = new Set(source[0]!.map((_, i) => source.map((band) => band[i]).join()));
@@ -109,7 +109,7 @@ test('GDAL reads the wavelengths of the tiles', needsGdal, async (t) => {
   await ingest(node, { href: join(folder, 'cube.hdr'), collection: 'cubes', precision: 5 });
   const [tile] = await tilesOf(node);
   const info = JSON.parse(
-    gdal('gdalinfo', '-json', '-mdd', 'all', node.storage.tilePath(tile!, tile!.groups[0]!.name)),
+    gdal('gdalinfo', '-json', '-mdd', 'all', gdalName(node.storage.tileImage(tile!, tile!.groups[0]!.name))),
   );
   const { '': items, IMAGERY } = info.bands[8].metadata;
   assert.deepEqual(items, { bbl: '0', fwhm: '7.5', wavelength: '850', wavelength_units: 'Nanometers' });
@@ -237,7 +237,7 @@ test('split cubes keep measured spectra, their wavelengths, and the coverage of 
   for (const tile of tiles) {
     const [group] = tile.groups;
     assert.deepEqual(group!.bands[8]!.good, false);
-    const { bands, header } = await readRaster(node.storage.tilePath(tile, group!.name));
+    const { bands, header } = await readImage(node.storage.tileImage(tile, group!.name));
     assert.equal(header.bandTags[3]!.wavelength, 600);
     let valid = 0;
     for (let i = 0; i < bands[0]!.length; i++) {

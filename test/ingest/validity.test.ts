@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
-import { encodeTile, findInputs } from '../../src/ingest/index.js';
+import { encodeGroup, findInputs } from '../../src/ingest/index.js';
 import type { Scene } from '../../src/ingest/scene.js';
 import type { TilewrightNode } from '../../src/node.js';
 import {
@@ -14,8 +14,10 @@ import {
   buildControlGrid,
   type DataType,
   encodeCog,
+  gdalName,
   openRaster,
   type PixelArray,
+  readImage,
   readRaster,
   warpMasked,
 } from '../../src/raster/index.js';
@@ -108,8 +110,8 @@ async function compareWithGdal(
   for (const tile of tiles) {
     const [group, mask] = tile.groups;
     assert.equal(group!.bands.length, 2);
-    const file = await readRaster(node.storage.tilePath(tile, group!.name));
-    const codes = (await readRaster(node.storage.tilePath(tile, mask!.name))).bands[0]!;
+    const file = await readImage(node.storage.tileImage(tile, group!.name));
+    const codes = (await readImage(node.storage.tileImage(tile, mask!.name))).bands[0]!;
     const { width, height, nodata, dataType, mask: inFile } = file.header;
     const { west, south, east, north } = gridByName('geohash').bounds(tile.geocode);
     const place = ['-te', ...[west, south, east, north].map(String), '-ts', String(width), String(height)];
@@ -129,7 +131,14 @@ async function compareWithGdal(
       assert.ok(differing(valid, band) <= 2, `band ${b} of ${tile.geocode} differs`);
       if (dataType !== 'float32' && !inFile) continue;
       const shown = `${path}.${tile.geocode}.${b}.shown.tif`;
-      gdal('gdal_translate', '-q', '-b', `mask,${b + 1}`, node.storage.tilePath(tile, group!.name), shown);
+      gdal(
+        'gdal_translate',
+        '-q',
+        '-b',
+        `mask,${b + 1}`,
+        gdalName(node.storage.tileImage(tile, group!.name)),
+        shown,
+      );
       const seen = (await readRaster(shown)).bands[0]!;
       assert.equal(differing(seen, valid), 0, `GDAL's mask of band ${b} of ${tile.geocode} differs`);
     }
@@ -160,7 +169,7 @@ test('masks and alpha bands of GeoTIFFs agree with gdalwarp', needsGdal, async (
 
   await t.test('a tile that was written here', async () => {
     const [tile] = (await tilesOf(node)).filter(({ collection }) => collection === 'c0');
-    const path = node.storage.tilePath(tile!, tile!.groups[0]!.name);
+    const path = gdalName(node.storage.tileImage(tile!, tile!.groups[0]!.name));
     const href = join(folder, 'tile.tif');
     await copyFile(path, href);
     await ingest(node, { href, collection: 'again', datetime: '2024-06-01', precision: 5 });
@@ -384,7 +393,11 @@ test(
             gdal('gdalwarp', '-q', '-et', '0', '-dstalpha', '-t_srs', 'EPSG:4326', ...place, source, out);
             const alpha = (await readRaster(out)).header.alpha!;
             const expected = (await readRaster(out, [alpha])).bands[0]!;
-            const found = await shownByGdal(node.storage.tilePath(tile, name), 1, `${out}.mask.tif`);
+            const found = await shownByGdal(
+              gdalName(node.storage.tileImage(tile, name)),
+              1,
+              `${out}.mask.tif`,
+            );
             const differing = found.filter((is, i) => (is !== 0) !== (expected[i] !== 0)).length;
             assert.ok(differing <= 2, `${name} of ${tile.geocode} differs at ${differing} pixels`);
             holes += found.filter((is) => is === 0).length;
@@ -431,13 +444,13 @@ test('an encoded group keeps the gaps of each band, in spectra too', needsGdal, 
             role: 'data' as const,
           };
           const look = { resampling: 'nearest' as const, colours: undefined, metadata: {} };
-          const { file } = encodeTile(
+          const { image } = encodeGroup(
             { ...cell, ...look, dataType, nodata, bands: tags },
-            { bands, valid, mask: null },
+            { bands, valid },
           );
           const what = `${dataType}-${nodata}-${wavelengths}-${n}`;
           const path = join(folder, `${what}.tif`);
-          await writeFile(path, file.bytes);
+          await writeFile(path, image.bytes);
           const read = await readRaster(path);
           for (const [b, band] of valid.entries()) {
             const expected = band ?? new Uint8Array(count).fill(1);

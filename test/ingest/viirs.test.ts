@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
-import { Mask, readRaster } from '../../src/raster/index.js';
+import { Mask, readImage } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -93,9 +93,9 @@ test('a VIIRS file in tiles: stored numbers, cloud from the flags, twice the sam
       ['463m', '927m', '927m-qa', 'mask'],
     );
     assert.equal(fine.width, 2 * coarse.width);
-    const { bands } = await readRaster(node.storage.tilePath(tile, mask.name));
+    const { bands } = await readImage(node.storage.tileImage(tile, mask.name));
     for (const code of bands[0]) codes.add(code);
-    const { bands: pixels, header } = await readRaster(node.storage.tilePath(tile, fine.name));
+    const { bands: pixels, header } = await readImage(node.storage.tileImage(tile, fine.name));
     assert.equal(header.nodata, -28672);
     // Each band has pixels of its own: the fixture adds 1010 from band to band.
     const differences = pixels[1].map((value, i) => pixels[2][i] - value).filter((_, i) => pixels[1][i] > 0);

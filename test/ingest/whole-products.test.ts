@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { writeLandsatLikeScene, writeSafe } from '../../data-samples/index.js';
 import { isPotentialCloud, passesBrightnessTest } from '../../src/ingest/cloud/reflectance.js';
-import { Mask, readRaster } from '../../src/raster/index.js';
+import { gdalName, Mask, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { tar, zip } from '../support/archives.js';
 import { finished, start } from '../support/command.js';
@@ -132,7 +132,7 @@ test('cloud in Sentinel-2 L1C without a mask is detected by reflectance', async 
   const tiles = await tilesOf(node);
   assert.ok(tiles.some(({ cloudCover }) => (cloudCover ?? 0) > 20));
   for (const tile of tiles) {
-    const pathOf = (group: string) => node.storage.tilePath(tile, group);
+    const pathOf = (group: string) => gdalName(node.storage.tileImage(tile, group));
     const { header, bands } = await readRaster(pathOf('mask'));
     const codes = bands[0] as Uint8Array;
     const { blue, green, red, nir, swir16, swir22 } = await sixBands(

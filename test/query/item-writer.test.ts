@@ -146,6 +146,7 @@ test('tiles of one schema share texts, but not percentages and URLs', () => {
         groups: [
           {
             name: '10m',
+            file: '10m',
             role: 'data',
             dataType: 'float32',
             width: 10,

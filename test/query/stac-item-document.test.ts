@@ -21,6 +21,7 @@ const collection: CollectionRecord = {
 
 const group = (part: Partial<GroupRecord>): GroupRecord => ({
   name: '10m',
+  file: '10m',
   role: 'data',
   dataType: 'uint16',
   width: 390,

@@ -66,7 +66,7 @@ export function spectrum(from: number, to: number): GroupRecord[] {
     ...((i === 0 || i === 21) && { good: false as const }),
   }));
   const file = { width: 4, height: 4, bytes: 10, crc32: 1, nodata: null };
-  return [{ name: '30m', role: 'data', dataType: 'int16', ...file, bands }];
+  return [{ name: '30m', file: '30m', role: 'data', dataType: 'int16', ...file, bands }];
 }
 
 /** Ends of the spectra, micrometres, and other numbers. */

@@ -84,7 +84,7 @@ for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
             dataType,
             masked ? undefined : nodata,
             resampling,
-            2,
+            { largest: 2, picture: 2 },
           );
           assert.ok(levels.at(-1)!.width <= 2 && levels.at(-1)!.height <= 2);
           const hole = masked ? undefined : nodataAsType(dataType, nodata);

@@ -52,7 +52,7 @@ test('verify lists a flipped, a truncated, a lost and an unknown file', async (t
   atEnd(t, () => storage.close());
   assert.ok(cellsOf(7).length >= 2);
   const tiles = await storage.getTiles([tileKey('a', 7), tileKey('a', 7, 1), tileKey('b', 7)]);
-  const paths = tiles.map((tile) => storage.tilePath(tile, '10m'));
+  const paths = tiles.map((tile) => storage.tileImage(tile, '10m').path);
   await flipByte(paths[0]!, 40);
   await truncate(paths[1]!, 31);
   await rm(paths[2]!);
@@ -188,7 +188,7 @@ test('verify lists a lost folder, a lost record, a lost model file and a tile wi
   );
   await rm(storage.models.path(model, 'weights.bin'));
   const [a, b] = await storage.getTiles([tileKey('a', 7), tileKey('b', 7)]);
-  await rm(dirname(dirname(storage.tilePath(a!, '10m'))), { recursive: true });
+  await rm(dirname(dirname(storage.tileImage(a!, '10m').path)), { recursive: true });
   await catalogue.write([catalogue.tiles.delete(b!.id)]);
   await catalogue.write([catalogue.scenes.delete(`${COLLECTION.id}/c`)]);
   const { problems, orphans } = await verify(storage);
@@ -197,14 +197,14 @@ test('verify lists a lost folder, a lost record, a lost model file and a tile wi
     new Set(problems.map(({ kind, what }) => `${kind} ${what}`)),
     new Set([
       `missing ${relative(storage.models.path(model, 'weights.bin'))}`,
-      ...a!.groups.map(({ name }) => `missing ${relative(storage.tilePath(a!, name))}`),
+      ...a!.groups.map(({ name }) => `missing ${relative(storage.tileImage(a!, name).path)}`),
       `missing tiles ${b!.id}`,
       `index tiles ${b!.id}`,
       ...cellsOf(7).map((_, i) => `no-scene tiles ${tileKey('c', 7, i)}`),
     ]),
   );
   const bytes = b!.groups.reduce((sum, group) => sum + group.bytes, 0);
-  assert.deepEqual(orphans, [{ path: relative(dirname(storage.tilePath(b!, '10m'))), bytes }]);
+  assert.deepEqual(orphans, [{ path: relative(dirname(storage.tileImage(b!, '10m').path)), bytes }]);
 });
 
 test('verify reports nothing while scenes are written, replaced, deleted, undone and garbage-collected', async (t) => {

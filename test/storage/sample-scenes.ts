@@ -60,6 +60,7 @@ export function tileRecord(write: SceneWrite, n: number, geocode: string): TileR
     cloudCover: n % 2 ? null : n % 101,
     groups: GROUPS.map((name) => ({
       name,
+      file: name,
       role: name === 'mask' ? 'mask' : 'data',
       dataType: 'uint8',
       width: 32,

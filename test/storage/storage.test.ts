@@ -127,7 +127,7 @@ test('files of a replaced version stay until the delay is over, and are then rem
   await writeScene(storage, 'a', 2);
   await storage.collectOldVersions();
   assert.deepEqual(
-    await readFile(storage.tilePath(tile!, '10m')),
+    await readFile(storage.tileImage(tile!, '10m').path),
     bytesOf(1, tile!.geocode, '10m'),
     'who found it may read it',
   );
@@ -136,7 +136,7 @@ test('files of a replaced version stay until the delay is over, and are then rem
 
   const later = await Storage.open(dir, { sweepDelay: 0 });
   atEnd(t, () => later.close());
-  await assert.rejects(access(later.tilePath(tile!, '10m')), { code: 'ENOENT' });
+  await assert.rejects(access(later.tileImage(tile!, '10m').path), { code: 'ENOENT' });
   assert.deepEqual(await collect(later.catalogue.superseded.keys()), []);
   assert.deepEqual(await storageProblems(later), []);
 });
@@ -231,10 +231,10 @@ test('a name that cannot be part of a path is refused', async (t) => {
     await assert.rejects(storage.beginScene(COLLECTION, name, ['9q8yy']), bad);
     await assert.rejects(storage.beginScene(COLLECTION, 'scene', [name]), bad);
     await assert.rejects(storage.collectionFor({ ...COLLECTION, id: name }), bad);
-    assert.throws(() => storage.tilePath(tile, name), bad);
-    assert.throws(() => storage.tilePath({ ...tile, id: name }, '10m'), bad);
-    assert.throws(() => storage.tilePath({ ...tile, geocode: name }, '10m'), bad);
-    assert.throws(() => storage.tilePath({ ...tile, version: name }, '10m'), bad);
+    assert.throws(() => storage.tileImage(tile, name), bad);
+    assert.throws(() => storage.tileImage({ ...tile, id: name }, '10m'), bad);
+    assert.throws(() => storage.tileImage({ ...tile, geocode: name }, '10m'), bad);
+    assert.throws(() => storage.tileImage({ ...tile, version: name }, '10m'), bad);
     await assert.rejects(storage.models.put(modelOf(name), {}), bad);
     await assert.rejects(storage.models.put(modelOf('ndvi'), { [name]: Buffer.of(1) }), bad);
   }

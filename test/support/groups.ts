@@ -55,6 +55,7 @@ const spectra: fc.Arbitrary<BandRecord[]> = fc
 const groups: fc.Arbitrary<GroupRecord> = fc
   .record({
     name,
+    file: name,
     role: fc.constantFrom('data', 'qa', 'mask'),
     dataType: fc.constantFrom('uint8', 'uint16', 'int16', 'float32'),
     width: fc.integer({ min: 1, max: 10_000 }),

@@ -1,10 +1,12 @@
 /** Writes the dates of a cell as files, in the format that ingest writes. */
+
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DataType, encodeCog, type PixelArray } from '../../src/raster/index.js';
 import type { BandSource } from '../../src/training/acquisitions.js';
 import type { AcquisitionFiles } from '../../src/training/index.js';
 import type { BandName } from '../../src/training/models/spec.js';
+import { imageFile } from '../support/image-file.js';
 import type { Field } from './synthetic-land.js';
 
 const SCALE = 0.0001;
@@ -53,7 +55,12 @@ export function writeDate(
   writeRaster(visible, 'uint16', date, [stored(blue), stored(green), stored(red)]);
   writeRaster(infrared, 'uint16', date, [stored(nir), stored(swir16)]);
   writeRaster(mask, 'uint8', date, [date.mask]);
-  const band = (path: string, index: number) => ({ path, band: index, scale: SCALE, offset: OFFSET });
+  const band = (path: string, index: number) => ({
+    ...imageFile(path),
+    band: index,
+    scale: SCALE,
+    offset: OFFSET,
+  });
   return {
     time: date.time,
     bands: {
@@ -64,6 +71,6 @@ export function writeDate(
       nir08: band(infrared, 0),
       swir16: band(infrared, 1),
     },
-    mask,
+    mask: imageFile(mask),
   };
 }

@@ -4,8 +4,8 @@ import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { buildSingleBandCog } from '../../imagery/index.js';
-import type { AssembledFile } from '../../raster/index.js';
-import type { GroupRecord, TileRecord } from '../../storage/index.js';
+import type { AssembledFile, ImageFile } from '../../raster/index.js';
+import { filesOfGroups, type GroupRecord, type TileRecord } from '../../storage/index.js';
 import { checkIfMatch, notModified, onDisconnect, sendRanged } from '../answers.js';
 import { resourceNotFound, tileDamaged } from '../errors.js';
 import { describeWithTag, emptyResponse, fileResponse } from '../schemas/openapi.js';
@@ -44,17 +44,18 @@ export const tileRoutes: RouteGroup = async (server, { services }) => {
     304: emptyResponse('The client has this version'),
   };
 
-  /** Keeps the file of a band group until the answer is sent, and returns its path. Throws TW_API_TILE_FILE. */
-  const pinFile = async (tile: TileRecord, group: GroupRecord, reply: FastifyReply): Promise<string> => {
+  /** Keeps the file of a band group until the answer is sent, and returns the group's image. Throws TW_API_TILE_FILE. */
+  const pinImage = async (tile: TileRecord, group: GroupRecord, reply: FastifyReply): Promise<ImageFile> => {
     const release = await storage.pinFiles(tile, [group]);
     onDisconnect(reply, release);
-    const path = storage.tilePath(tile, group.name);
-    const size = await stat(path).then(
+    const image = storage.tileImage(tile, group.name);
+    const size = await stat(image.path).then(
       (file) => file.size,
       () => undefined,
     );
-    if (size !== group.bytes) throw tileDamaged(`the file ${tile.id}/${group.name}.tif`);
-    return path;
+    const [file] = filesOfGroups(tile, [group]);
+    if (size !== file?.bytes) throw tileDamaged(`the file ${tile.id}/${group.name}.tif`);
+    return image;
   };
 
   /** Sends the file of a band group, or of one band of the group. */
@@ -74,13 +75,15 @@ export const tileRoutes: RouteGroup = async (server, { services }) => {
     checkIfMatch(request, etag);
     reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
     if (notModified(request, reply, etag)) return reply.send();
-    const path = await pinFile(tile, group, reply);
+    const image = await pinImage(tile, group, reply);
     reply.type(TIFF);
+    const { path, bytes } = image;
     if (bandName === undefined || group.bands.length === 1) {
-      const read = (start: number, end: number) => createReadStream(path, { start, end });
-      return sendRanged(request, reply, { etag, bytes: group.bytes, read });
+      const read = (start: number, end: number) =>
+        createReadStream(path, { start: image.start + start, end: image.start + end });
+      return sendRanged(request, reply, { etag, bytes, read });
     }
-    const file = buildSingleBandCog(tile, group, band, path);
+    const file = buildSingleBandCog(tile, group, band, image);
     const read = (start: number, end: number) => Readable.from(readAssembled(path, file, start, end));
     return sendRanged(request, reply, { etag, bytes: file.bytes, read });
   };

@@ -17,6 +17,9 @@ import {
 } from './builders.js';
 import { problem } from './stac.js';
 
+/** An image from byte `start` on in a file. */
+const imageFile = { path: text, start: count, bytes: count };
+
 const scene = {
   id: text,
   collection: text,
@@ -105,8 +108,8 @@ export const storeSchemas = {
     dates: listOf(
       object({
         time: number,
-        bands: mapOf(object({ path: text, band: count, scale: number, offset: number })),
-        mask: text,
+        bands: mapOf(object({ ...imageFile, band: count, scale: number, offset: number })),
+        mask: object(imageFile),
       }),
     ),
     'pairs?': listOf(object({ cloudy: count, clear: count, 'prior?': listOf(count) })),

@@ -119,7 +119,7 @@ async function downloadTiles(
     const files: AcquisitionFiles['bands'] = {};
     for (const [name, file] of Object.entries(bands))
       files[name as keyof typeof bands] = { ...file, path: await local(file.path) };
-    here.push({ ...date, bands: files, mask: await local(mask) });
+    here.push({ ...date, bands: files, mask: { ...mask, path: await local(mask.path) } });
   }
   return here;
 }

@@ -1,8 +1,7 @@
 /** Chooses how cloud is detected in a scene, and detects it from the staged files of its cells. */
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { cellSizeMetres, type Grid, type PixelSize } from '../../grid/index.js';
-import { Mask, type PixelArray, readRaster } from '../../raster/index.js';
+import { type ImageFile, Mask, type PixelArray, readImage } from '../../raster/index.js';
 import { cloudModelUnreadable } from '../errors.js';
 import { referenceGroup, type Scene, type SourceBand } from '../scene.js';
 import { areaMean, type BandPixels, type BandSize, sampleNearest } from './filters.js';
@@ -93,11 +92,12 @@ function placeCells(grid: Grid, geocodes: string[]): { column: number; row: numb
   }));
 }
 
-/** A cell whose files are staged in a folder. */
+/** A cell whose files are staged. */
 interface StagedCell {
   /** Size of the mask in pixels. */
   cell: BandSize;
-  folder: string;
+  /** By the names of the groups. */
+  images: Record<string, ImageFile>;
 }
 
 /** A cell of a scene in whose raster cloud was found. */
@@ -120,11 +120,11 @@ export interface ClassifiedLight extends FoundCloud {
 /** Mask codes that replace those of the cell's staged mask. */
 export async function detectCloud(request: FoundCloud | ModelledCloud): Promise<Uint8Array> {
   const { width, height } = request.cell;
-  const valid = await readValid(request.folder);
+  const valid = await readValid(request.images);
   const codes = new Uint8Array(valid.length);
   if ('test' in request) {
     const { test, bands } = request;
-    const pixels = await readBands(request.folder, bands);
+    const pixels = await readBands(request.images, bands);
     detectCloudByModel(await loadModel(test.path), pixels, valid, codes, width, height, test.pixelSize);
     return codes;
   }
@@ -140,9 +140,9 @@ export async function detectCloud(request: FoundCloud | ModelledCloud): Promise<
 }
 
 /** Classifies the pixels of a cell into its part of the raster of the scene. */
-export async function classifyCell({ cell, folder, bands, light, part }: ClassifiedLight): Promise<void> {
-  const valid = await readValid(folder);
-  const pixels = Object.entries(await readBands(folder, bands)).map(([name, band]) => {
+export async function classifyCell({ cell, images, bands, light, part }: ClassifiedLight): Promise<void> {
+  const valid = await readValid(images);
+  const pixels = Object.entries(await readBands(images, bands)).map(([name, band]) => {
     const { width, height } = band;
     const isValid = sampleNearest({ ...cell, pixels: valid }, width, height);
     const own = band.pixels.map((value, at) => (isValid[at] === 0 ? NaN : value));
@@ -165,20 +165,23 @@ function lightRaster({ buffer, offset, width, height }: SharedLight): LightRaste
 }
 
 /** 1 where the staged mask holds data. */
-async function readValid(folder: string): Promise<Uint8Array> {
-  const { bands } = await readRaster(join(folder, 'mask.tif'));
+async function readValid({ mask }: StagedCell['images']): Promise<Uint8Array> {
+  const { bands } = await readImage(mask!);
   return (bands[0] as Uint8Array).map((code) => (code === Mask.nodata ? 0 : 1));
 }
 
-async function readBands(folder: string, bands: CloudDetector['bands']): Promise<Record<string, BandPixels>> {
+async function readBands(
+  images: StagedCell['images'],
+  bands: CloudDetector['bands'],
+): Promise<Record<string, BandPixels>> {
   const pixels: Record<string, BandPixels> = {};
-  for (const [name, band] of Object.entries(bands)) pixels[name] = await readBand(folder, band);
+  for (const [name, band] of Object.entries(bands)) pixels[name] = await readBand(images[band.group]!, band);
   return pixels;
 }
 
 /** Physical values; NaN for pixels without data. */
-async function readBand(folder: string, { group, band, scale, offset }: DetectorBand): Promise<BandPixels> {
-  const { header, bands, valid } = await readRaster(join(folder, `${group}.tif`), [band]);
+async function readBand(image: ImageFile, { band, scale, offset }: DetectorBand): Promise<BandPixels> {
+  const { header, bands, valid } = await readImage(image, [band]);
   const stored = bands[0] as PixelArray;
   const pixels = new Float32Array(stored.length);
   for (let i = 0; i < stored.length; i++) pixels[i] = valid[0]?.[i] === 0 ? NaN : stored[i] * scale + offset;
@@ -206,7 +209,7 @@ type CloudDetection =
 /** A band among the staged files of a cell. Physical value = stored * scale + offset. */
 interface DetectorBand {
   group: string;
-  /** Index within the group's file. */
+  /** Index within the group. */
   band: number;
   scale: number;
   offset: number;

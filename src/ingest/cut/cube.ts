@@ -1,5 +1,5 @@
 /**
- * Cuts a cube out of one cell. A tile of an imaging spectrometer has hundreds of megabytes, so its source is read and its file
+ * Cuts cubes out of one cell. A tile of an imaging spectrometer has hundreds of megabytes, so its source is read and its file
  * is written by rows of blocks: memory holds the source pixels of some rows of blocks, and one row of blocks of the tile.
  */
 
@@ -10,7 +10,9 @@ import {
   CUBE_BLOCK_SIDE,
   CubeFile,
   initialMask,
+  isHyperspectral,
   type PixelArray,
+  type PlacedImage,
   type RasterHeader,
   readRowsOfRasters,
   readWindow,
@@ -23,10 +25,18 @@ import {
   warpMasked,
 } from '../../raster/index.js';
 import type { GeoBox } from '../georeferencing.js';
-import { cubeImage, cubeMasks, encodeMaskFile, groupRecord } from './encode.js';
-import { type CellGroup, type CubeResult, type CubeTask, type SourceRows, validityBands } from './tasks.js';
-import { packValidity, tileValidity } from './validity.js';
-import { computeMaskCodes, controlGridOf } from './warp.js';
+import { cubeImage, cubeMasks, encodeGroup, encodeMask, imageRecord, placedFile } from './encode.js';
+import {
+  type CellGroup,
+  type CellImage,
+  type CubeTask,
+  type CutResult,
+  type SourceFiles,
+  type SourceRows,
+  validityBands,
+} from './tasks.js';
+import { type PixelValidity, packValidity, pixelValidity, tileValidity } from './validity.js';
+import { computeMaskCodes, controlGridOf, controlGrids, warpGroup } from './warp.js';
 
 /**
  * Some spectrometers write 0 for pixels that they did not see, although 0 is also a measured value of dark bands, and of bands
@@ -80,42 +90,104 @@ export function cubeMemoryBounds(cell: CubeCell, source: GeoBox): { least: numbe
   return { least: outBytes(cell) + largest(each), most: outBytes(cell) + largest(whole) };
 }
 
-/** Null, and no file, if the group holds no data in the cell; with a mask, if the tile holds none. Throws system errors. */
-export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
-  const { cell, bands, path } = task;
-  const { header } = bands[0]!;
-  const image = cubeImage(cell);
-  const file = new CubeFile(path, image);
+/** A group of the file, and the pixels that hold data. */
+interface CutGroup {
+  record: CellImage['record'];
+  pixels: PixelValidity;
+}
+
+/**
+ * Cuts the cubes of a file, then its other groups. Null, and no file, if no group holds data in the cell; with a mask, if the tile holds
+ * none. Throws system errors.
+ */
+export async function cutCubes(task: CubeTask): Promise<CutResult | null> {
+  const { cells, path, mask } = task;
+  const file = new CubeFile(path);
   try {
-    const control = controlGridOf(cell, header);
-    const validity = new ValidityCounter(cell, image.masks > 0 ? validityBands(task).ofBands : null);
-    const out = bandsIn(task, 0, cell.width * CUBE_BLOCK_SIDE);
-    const room = task.bytes - outBytes(cell);
-    for (const strip of planStrips(cell, control, header, room)) {
-      const source = await readStrip(task, strip.window);
-      for (let from = strip.from; from < strip.to; from += CUBE_BLOCK_SIDE) {
-        const part = sliceRows(control, from, Math.min(from + CUBE_BLOCK_SIDE, strip.to));
-        cutRows(cell, source, strip.window, header, part, out, validity, from);
-        file.addRows(out);
+    const groups: CutGroup[] = [];
+    const placed: PlacedImage[] = [];
+    const images: CellImage[] = [];
+    for (const [g, cell] of cells.entries()) {
+      const source = task.sources[g]!;
+      if (isHyperspectral(cell.bands)) {
+        const { place, ...group } = await cutCube(file, task, cell, source);
+        groups.push(group);
+        placed.push(place);
+      } else {
+        const warped = warpGroup(cell, await readSource(cell, source), controlGrids(cell));
+        const { image } = encodeGroup(cell, warped);
+        groups.push({ record: image.record, pixels: pixelValidity(warped.valid, cell.bands) });
+        images.push(image);
       }
     }
-    const pixels = { some: validity.some(), every: validity.every() };
-    const tile = tileValidity(task.mask?.others ?? [], cell, pixels);
+    const validity = groups.map(({ pixels }, g) => packValidity(cells[g]!, pixels));
+    const ofData = validity.filter((_, g) => cells[g]!.role === 'data');
+    const size = cells[mask?.reference ?? 0]!;
+    const tile = tileValidity([...ofData, ...(mask?.others ?? [])], size);
     if (tile.some?.includes(1) === false) {
       rmSync(path);
       return null;
     }
-    const size = cell.width * cell.height;
-    const percents = validity.counts.map((count) => (100 * count) / size);
-    const masks = image.masks > 0 ? cubeMasks(cell, validity.masks()) : [];
-    const record = groupRecord(cell, percents, file.finish(masks));
-    const own = packValidity(cell, pixels);
-    if (!task.mask) return { record, validity: own, mask: null };
-    const codes = await codesOf(task, task.mask.quality, initialMask(tile.some, size));
-    return { record, validity: own, mask: { ...encodeMaskFile(cell, codes), coverage: tile.coverage } };
+    const figures = mask && (await makeMask(task, mask, tile));
+    if (figures) images.push(figures.image);
+    placed.push(...images.map(({ bytes }) => file.add(bytes)));
+    const records = [...groups, ...(figures ? [figures.image] : [])];
+    const { image: _, ...own } = figures ?? { image: undefined };
+    return {
+      file: { ...placedFile(records, placed), bytes: null },
+      validity: ofData,
+      mask: figures && { ...(own as Omit<typeof figures, 'image'>), coverage: tile.coverage },
+    };
   } finally {
     file.close();
   }
+}
+
+async function makeMask(
+  { cells, sources }: CubeTask,
+  { reference, quality }: NonNullable<CubeTask['mask']>,
+  { some }: ReturnType<typeof tileValidity>,
+) {
+  const cell = cells[reference]!;
+  const read: SourceRows[] = [];
+  for (const { source, band } of quality) {
+    const { bands, nodata } = sources[source]!;
+    read.push(await readSource(cell, { nodata, bands: [bands[band]!] }));
+  }
+  const tables = quality.map(({ codes }, source) => ({ source, band: 0, codes }));
+  const initial = initialMask(some, cell.width * cell.height);
+  return encodeMask(cell, computeMaskCodes(read, tables, controlGrids(cell), initial));
+}
+
+async function cutCube(
+  file: CubeFile,
+  task: CubeTask,
+  cell: CellGroup,
+  source: SourceFiles,
+): Promise<CutGroup & { place: PlacedImage }> {
+  const { header } = source.bands[0]!;
+  const image = cubeImage(cell);
+  file.begin(image);
+  const control = controlGridOf(cell, header);
+  const validity = new ValidityCounter(cell, image.masks > 0 ? validityBands(source).ofBands : null);
+  const out = bandsIn(task, cell, 0, cell.width * CUBE_BLOCK_SIDE);
+  const room = task.bytes - outBytes(cell);
+  for (const strip of planStrips(cell, control, header, room)) {
+    const pixels = await readStrip(task, cell, source, strip.window);
+    for (let from = strip.from; from < strip.to; from += CUBE_BLOCK_SIDE) {
+      const part = sliceRows(control, from, Math.min(from + CUBE_BLOCK_SIDE, strip.to));
+      cutRows(cell, pixels, strip.window, header, part, out, validity, from);
+      file.addRows(out);
+    }
+  }
+  const size = cell.width * cell.height;
+  const percents = validity.counts.map((count) => (100 * count) / size);
+  const masks = image.masks > 0 ? cubeMasks(cell, validity.masks()) : [];
+  return {
+    place: file.finish(masks),
+    record: imageRecord(cell, percents),
+    pixels: { some: validity.some(), every: validity.every() },
+  };
 }
 
 /**
@@ -171,7 +243,7 @@ class ValidityCounter {
 
 /** Cuts rows of blocks out of all bands; the first row is row `from` of the tile. */
 function cutRows(
-  cell: CubeTask['cell'],
+  cell: CellGroup,
   { arrays, validOf }: StripPixels,
   window: Window,
   { width, height }: RasterHeader,
@@ -202,11 +274,16 @@ interface StripPixels {
   validOf: (PixelArray | null)[];
 }
 
-async function readStrip(task: CubeTask, window: Window): Promise<StripPixels> {
-  const arrays = bandsIn(task, outBytes(task.cell), window.width * window.height);
+async function readStrip(
+  task: CubeTask,
+  cell: CellGroup,
+  source: SourceFiles,
+  window: Window,
+): Promise<StripPixels> {
+  const arrays = bandsIn(task, cell, outBytes(cell), window.width * window.height);
   if (window.width === 0 || window.height === 0) return { arrays, validOf: [] };
-  for (const header of new Set(task.bands.map((band) => band.header))) {
-    const own = task.bands.flatMap((band, i) =>
+  for (const header of new Set(source.bands.map((band) => band.header))) {
+    const own = source.bands.flatMap((band, i) =>
       band.header === header ? [{ index: band.index, into: arrays[i]! }] : [],
     );
     await readWindowInto(
@@ -216,18 +293,18 @@ async function readStrip(task: CubeTask, window: Window): Promise<StripPixels> {
       own.map(({ into }) => into),
     );
   }
-  const bands = task.bands.map(({ detector }, i) => ({ detector, good: task.cell.bands[i]!.good !== false }));
-  maskUnseenPixels(arrays, bands, task.cell.nodata);
-  const { validity, ofBands } = validityBands(task);
+  const bands = source.bands.map(({ detector }, i) => ({ detector, good: cell.bands[i]!.good !== false }));
+  maskUnseenPixels(arrays, bands, cell.nodata);
+  const { validity, ofBands } = validityBands(source);
   const read: PixelArray[] = [];
   for (const { header, index } of validity) read.push((await readWindow(header, [index], window))[0]!);
   return { arrays, validOf: ofBands.map((at) => (at === null ? null : read[at]!)) };
 }
 
 /** Arrays of `pixels` pixels, one for each band, from byte `from` of the task's memory on. */
-function bandsIn({ cell, bands, buffer, offset }: CubeTask, from: number, pixels: number): PixelArray[] {
+function bandsIn({ buffer, offset }: CubeTask, cell: CellGroup, from: number, pixels: number): PixelArray[] {
   const each = alignedBytes(cell, pixels);
-  return bands.map((_, i) => viewPixels(cell.dataType, buffer, offset + from + i * each, pixels));
+  return cell.bands.map((_, i) => viewPixels(cell.dataType, buffer, offset + from + i * each, pixels));
 }
 
 const alignedBytes = ({ dataType }: CubeCell, pixels: number) =>
@@ -238,26 +315,42 @@ const outBytes = (cell: CubeCell) => cell.bands.length * alignedBytes(cell, cell
 const sourceBytes = (cell: CubeCell, { width, height }: Window) =>
   cell.bands.length * alignedBytes(cell, width * height);
 
-/** Mask codes of the cell, by the quality bands. `initial`: see `initialMask`. */
-async function codesOf(
-  { cell }: CubeTask,
-  quality: NonNullable<CubeTask['mask']>['quality'],
-  initial: Uint8Array,
-): Promise<Uint8Array> {
-  const sources: SourceRows[] = [];
-  for (const { header, index, nodata } of quality) {
-    const { dataType, crs, transform, width, height } = header;
-    const { window } = planStrips({ ...cell, bands: [] }, controlGridOf(cell, header), header, Infinity)[0]!;
-    const rowStart = window.row;
-    const rowEnd = window.row + window.height;
-    const buffer = new SharedArrayBuffer(width * window.height * bytesPerSample(dataType));
-    const into = [viewPixels(dataType, buffer, 0, width * window.height)];
-    await readRowsOfRasters([{ header, bands: [index], rowStart, rowEnd, into, firstRow: rowStart }]);
-    const place = { crs, transform, width, height, rowStart, rowEnd };
-    sources.push({ dataType, nodata, ...place, buffer, offsets: [0], validity: [null] });
-  }
-  const tables = quality.map(({ codes }, source) => ({ source, band: 0, codes }));
-  return computeMaskCodes(sources, tables, (source) => controlGridOf(cell, source), initial);
+/** Reads the rows of a group that a cell needs. */
+async function readSource(cell: CellGroup, { bands, nodata }: SourceFiles): Promise<SourceRows> {
+  const { dataType, crs, transform, width, height } = bands[0]!.header;
+  const control = controlGridOf(cell, { crs, transform, width, height });
+  const [{ window }] = planStrips(
+    { ...cell, bands: [] },
+    control,
+    { crs, transform, width, height },
+    Infinity,
+  ) as [BlockRowStrip];
+  const [rowStart, rowEnd] = [window.row, window.row + window.height];
+  const { validity, ofBands } = validityBands({ bands });
+  let bytes = 0;
+  const planes = [...bands, ...validity].map(({ header, index }) => {
+    const offset = bytes;
+    bytes += Math.ceil((width * window.height * bytesPerSample(header.dataType)) / 8) * 8;
+    return { header, index, offset };
+  });
+  const buffer = new SharedArrayBuffer(bytes);
+  const headers = [...new Set(planes.map(({ header }) => header))];
+  const reads = headers.map((header) => {
+    const ofHeader = planes.filter((plane) => plane.header === header);
+    const into = ofHeader.map(({ offset }) =>
+      viewPixels(header.dataType, buffer, offset, width * window.height),
+    );
+    const indexes = ofHeader.map(({ index }) => index);
+    return { header, bands: indexes, rowStart, rowEnd, into, firstRow: rowStart };
+  });
+  await readRowsOfRasters(reads);
+  const stored = planes.map(({ header, offset }) => ({ dataType: header.dataType, offset }));
+  const place = { crs, transform, width, height, rowStart, rowEnd };
+  return {
+    ...{ dataType, nodata, ...place, buffer },
+    offsets: stored.slice(0, bands.length).map(({ offset }) => offset),
+    validity: ofBands.map((at) => (at === null ? null : stored[bands.length + at]!)),
+  };
 }
 
 /** Combines rows of blocks while their source pixels fit into `room` bytes; at least one row. */

@@ -1,4 +1,5 @@
 /** Encodes the files of one cell, and describes them for the store. */
+import { appendFileSync, truncateSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { gridByName, type PixelGrid } from '../../grid/index.js';
 import {
@@ -13,54 +14,110 @@ import {
   encodeCube,
   fillValueFor,
   type ImageDescription,
+  type ImageFile,
   isHyperspectral,
   Mask,
   maskHistogram,
   type PixelArray,
+  type PlacedImage,
   spectralTags,
 } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
 import { countNegative } from './negative-reflectances.js';
-import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './tasks.js';
-import { emptyValidity, packValidity, pixelValidity, validPercents } from './validity.js';
-import type { WarpedGroup } from './warp.js';
+import type { CellBand, CellFile, CellGroup, CellImage, CutResult, MaskFigures } from './tasks.js';
+import { type GroupValidity, packValidity, pixelValidity, validPercents } from './validity.js';
+import type { WarpedFile, WarpedGroup } from './warp.js';
 
-/** Encodes the group and, if there is one, the mask of the tile. */
-export function encodeTile(cell: CellGroup, { bands, mask, ...pixels }: WarpedGroup): CutResult {
-  const valid = pixels.valid.map((band) => (band?.includes(0) ? band : null));
+/** Encodes the groups of a file and, if there is one, the mask of the tile. */
+export function encodeFile(cells: CellGroup[], { groups, mask }: WarpedFile): CutResult {
+  const encoded = cells.map((cell, i) => encodeGroup(cell, groups[i]!));
+  const images = encoded.map(({ image }) => image);
+  const validity = encoded.flatMap((image, i) => (cells[i]!.role === 'data' ? [image.validity] : []));
+  if (!mask) return { file: joinFile(images), validity, mask: null };
+  const { reference, codes, coverage } = mask;
+  const cell = cells[reference]!;
+  const { bands, valid } = groups[reference]!;
+  const { image, ...figures } = encodeMask(cell, codes);
   return {
-    file: encodeGroup(cell, bands, valid),
-    validity: packValidity(cell, pixelValidity(valid, cell.bands)),
-    mask: mask && { ...encodeMaskFile(cell, mask.codes), coverage: mask.coverage },
-    negative: countNegative(cell.bands, bands, valid, mask?.codes),
+    file: joinFile([...images, image]),
+    validity,
+    mask: { ...figures, coverage },
+    negative: countNegative(cell.bands, bands, valid, codes),
   };
 }
 
-/** Encodes a group without data. */
-export function encodeEmptyTile(cell: CellGroup): CutResult {
-  const size = cell.width * cell.height;
-  const empty = allocatePixels(cell.dataType, size).fill(
-    fillValueFor(cell.dataType, cell.nodata ?? undefined),
-  );
-  const none = new Uint8Array(size);
-  const bands = cell.bands.map(() => empty);
-  const file = encodeGroup(
-    cell,
-    bands,
-    bands.map(() => none),
-  );
-  return { file, validity: emptyValidity(cell), mask: null };
+/** Joins images of one pixel size into a file, which is named after the first one. */
+function joinFile(images: CellImage[]): CellFile {
+  const placed = images.map(({ bytes }) => placedImage(bytes));
+  return { ...placedFile(images, placed), bytes: ownBytes(Buffer.concat(images.map(({ bytes }) => bytes))) };
 }
 
-function encodeGroup(cell: CellGroup, bands: PixelArray[], valid: BandValidity[]): CellFile {
+const placedImage = (bytes: Uint8Array): PlacedImage => ({ bytes: bytes.length, crc32: crc32(bytes) });
+
+/** The records of images at their places in a file, which is named after the first one. */
+export function placedFile(
+  images: Pick<CellImage, 'record'>[],
+  placed: PlacedImage[],
+): Omit<CellFile, 'bytes'> {
+  const { name } = images[0]!.record;
+  return { name, groups: images.map(({ record }, i) => ({ ...record, file: name, ...placed[i]! })) };
+}
+
+/** Joins the images of a tile into files, one for each pixel size. The records have the order of `images`. */
+export function joinTile(images: CellImage[]): { files: Omit<CellFile, 'groups'>[]; groups: GroupRecord[] } {
+  const bySize = new Map<string, CellImage[]>();
+  for (const image of images) {
+    const size = `${image.record.width} ${image.record.height}`;
+    bySize.set(size, [...(bySize.get(size) ?? []), image]);
+  }
+  const files = [...bySize.values()].map(joinFile);
+  const groups = new Map(files.flatMap((file) => file.groups.map((group) => [group.name, group])));
+  return {
+    files: files.map(({ name, bytes }) => ({ name, bytes })),
+    groups: images.map(({ record }) => groups.get(record.name)!),
+  };
+}
+
+/** Replaces the last image of a file, which begins at byte `start`. Returns its record. Throws system errors. */
+export function replaceLastImage({ path, start }: ImageFile, image: CellImage, file: string): GroupRecord {
+  truncateSync(path, start);
+  appendFileSync(path, image.bytes);
+  return { ...image.record, file, ...placedImage(image.bytes) };
+}
+
+/** Encodes a file of groups without data. */
+export function encodeEmptyFile(cells: CellGroup[]): CutResult {
+  const groups = cells.map((cell) => {
+    const size = cell.width * cell.height;
+    const value = fillValueFor(cell.dataType, cell.nodata ?? undefined);
+    const empty = allocatePixels(cell.dataType, size).fill(value);
+    const none = new Uint8Array(size);
+    return { bands: cell.bands.map(() => empty), valid: cell.bands.map(() => none) };
+  });
+  return encodeFile(cells, { groups, mask: null });
+}
+
+/** Encodes a group. */
+export function encodeGroup(
+  cell: CellGroup,
+  warped: WarpedGroup,
+): { image: CellImage; validity: GroupValidity } {
+  const valid = warped.valid.map((band) => (band?.includes(0) ? band : null));
+  const bytes = encodePixels(cell, warped.bands, valid);
+  return {
+    image: { bytes, record: imageRecord(cell, validPercents(valid)) },
+    validity: packValidity(cell, pixelValidity(valid, cell.bands)),
+  };
+}
+
+function encodePixels(cell: CellGroup, bands: PixelArray[], valid: BandValidity[]): Buffer {
   const masks = masksOf(cell, valid);
+  if (isHyperspectral(cell.bands)) {
+    const image = cubeImage(cell);
+    return encodeCube(image, bands, masks ?? (image.masks > 0 ? [allValid(cell)] : []));
+  }
   const overviews = cell.resampling === 'bilinear' ? 'mean' : 'nearest';
-  const image = isHyperspectral(cell.bands) ? cubeImage(cell) : undefined;
-  const encoded = image
-    ? encodeCube(image, bands, masks ?? (image.masks > 0 ? [allValid(cell)] : []))
-    : encodeCog({ ...imageFacts(cell), bands, masks, overviews });
-  const bytes = ownBytes(encoded);
-  return { bytes, record: groupRecord(cell, validPercents(valid), checksums(bytes)) };
+  return encodeCog({ ...imageFacts(cell), bands, masks, overviews });
 }
 
 /** The masks of a file without a nodata value, in which only masks can mark missing pixels; undefined if none is missing. */
@@ -128,11 +185,7 @@ function classItems(bands: readonly CellBand[]): Record<string, string> {
 }
 
 /** `validPercent`: for each band. */
-export function groupRecord(
-  cell: CellGroup,
-  validPercent: number[],
-  sums: Pick<GroupRecord, 'bytes' | 'crc32'>,
-): GroupRecord {
+export function imageRecord(cell: CellGroup, validPercent: number[]): CellImage['record'] {
   const { name, role, dataType, width, height, nodata, resampling } = cell;
   // Spectra are cut by nearest neighbour, so that they stay measured ones. They are not codes.
   const isCodes = role === 'data' && resampling === 'nearest' && !isHyperspectral(cell.bands);
@@ -153,7 +206,6 @@ export function groupRecord(
       ...spectralTags(tags),
       validPercent: validPercent[i],
     })),
-    ...sums,
   };
 }
 
@@ -163,7 +215,7 @@ function isPicture({ dataType, bands }: CellGroup): boolean {
 }
 
 /** Encodes mask codes of the size of the cell's group. */
-export function encodeMaskFile(cell: CellGroup, codes: Uint8Array): MaskResult {
+export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskFigures & { image: CellImage } {
   const histogram = maskHistogram(codes);
   const mask = {
     ...cell,
@@ -175,15 +227,12 @@ export function encodeMaskFile(cell: CellGroup, codes: Uint8Array): MaskResult {
     bands: [{ name: 'mask', scale: 1, offset: 0 }],
   };
   const facts = { ...imageFacts(mask), bandTags: [{ description: 'mask' }] };
-  const bytes = ownBytes(encodeCog({ ...facts, bands: [codes], overviews: 'nearest' }));
-  const record = {
-    ...groupRecord(mask, [coveragePercent(histogram)], checksums(bytes)),
-    role: 'mask' as const,
-  };
+  const bytes = encodeCog({ ...facts, bands: [codes], overviews: 'nearest' });
+  const record = { ...imageRecord(mask, [coveragePercent(histogram)]), role: 'mask' as const };
   const withData = codes.length - histogram[Mask.nodata]!;
   const share = (code: number) => (100 * histogram[code]!) / withData;
   return {
-    file: { bytes, record },
+    image: { bytes, record },
     cloudCover: cloudCoverPercent(histogram),
     ...(histogram[Mask.estimated]! > 0 && { estimated: share(Mask.estimated) }),
     ...(histogram[Mask.otherDate]! > 0 && { otherDates: share(Mask.otherDate) }),
@@ -198,8 +247,6 @@ function footprintOf({ grid, geocode, width, height }: CellGroup, codes: Uint8Ar
     north - ((north - south) * row) / height,
   ]);
 }
-
-const checksums = (bytes: Uint8Array) => ({ bytes: bytes.length, crc32: crc32(bytes) });
 
 /** Copies small buffers: they lie in a pool of Node, which cannot be transferred to another thread. */
 function ownBytes(file: Buffer): Uint8Array<ArrayBuffer> {

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 import type { Grid, PixelGrid } from '../../grid/index.js';
-import { Mask, nodataAsType, type RasterHeader, spectralTags } from '../../raster/index.js';
+import { type ImageFile, Mask, nodataAsType, type RasterHeader, spectralTags } from '../../raster/index.js';
 import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } from '../../storage/index.js';
 import { type CloudDetector, type LightPart, layOutCells } from '../cloud/detect.js';
 import { type CutPass, groupPixelGrids, isCubeGroup, planCutPasses, type ScenePlan } from '../plan.js';
@@ -10,9 +10,7 @@ import {
   type IngestHooks,
   type IngestOptions,
   referenceGroup,
-  requireGroup,
   type Scene,
-  type SourceBand,
   type SourceGroup,
 } from '../scene.js';
 import { bandBytes, planChunks, windowBytes, windowHeights } from './chunks.js';
@@ -21,38 +19,35 @@ import { type Allocation, RowBuffer, type SharedMemory } from './memory.js';
 import type { NegativeCount } from './negative-reflectances.js';
 import type { IngestPool } from './pool.js';
 import {
-  type CellFile,
   type CellGroup,
-  type CubeResult,
   type CubeTask,
   type CutResult,
   type DetectCloudTask,
   decodeTasks,
-  type EmptyTileTask,
+  type EmptyFileTask,
   type SourceRows,
-  type TileMask,
   validityBands,
   type WarpTask,
 } from './tasks.js';
 import { emptyValidity, type GroupValidity } from './validity.js';
 
-/** State of a cell while its groups are cut. */
+/** State of a cell while its files are cut. */
 interface CellState {
   geocode: string;
   /** Pixels of each group of the scene. */
   sizes: PixelGrid[];
-  /** For each group of the scene that is cut; null if the cell holds no data of it. */
-  results: (WrittenResult | null)[];
+  /** By the pass; null if the cell holds no data of the file. */
+  files: (WrittenFile | null)[];
   /** Folder of its staged files. */
   folder: string | undefined;
 }
 
-/** The result of a cut whose files are written. */
-interface WrittenResult {
-  record: GroupRecord;
-  /** For the mask, which is made later; null with a mask, because thousands of cells would need much memory. */
-  validity: GroupValidity | null;
-  mask: (Omit<TileMask, 'file'> & { record: GroupRecord }) | null;
+/** The result of a pass whose file is written. */
+interface WrittenFile {
+  groups: GroupRecord[];
+  /** For the mask, which is made later; empty with a mask, because thousands of cells would need much memory. */
+  validity: GroupValidity[];
+  mask: CutResult['mask'];
 }
 
 /** Shared by all scenes that are being cut. */
@@ -80,6 +75,7 @@ interface CutContext extends CutResources {
   scene: Scene;
   grid: Grid;
   write: SceneWrite;
+  passes: CutPass[];
   compress: IngestOptions['compress'];
   signal: AbortSignal | undefined;
   /** Concurrent cells: one in each thread, one waiting for it, and two whose files are being written. */
@@ -102,31 +98,24 @@ export async function cutScene(
   const { scene, grid } = plan;
   const cells = new Map<string, CellState>();
   for (const geocode of geocodes) {
-    cells.set(geocode, { geocode, sizes: groupPixelGrids(plan, geocode), results: [], folder: undefined });
+    cells.set(geocode, { geocode, sizes: groupPixelGrids(plan, geocode), files: [], folder: undefined });
   }
   let steps = 0;
-  const passes = scene.groups.length + (test ? 1 : 0);
-  const step = () => hooks.onProgress?.(++steps / (geocodes.length * passes));
+  const passes = planCutPasses(scene, test === null);
+  const step = () => hooks.onProgress?.(++steps / (geocodes.length * (passes.length + (test ? 1 : 0))));
   const { signal } = hooks;
   const concurrency = 4 * pool.threads;
   const negative = { clear: 0, negative: 0 };
   const work: CutContext = {
-    ...{ pool, memory, scene, grid, write, compress, signal, concurrency, negative, step },
+    ...{ pool, memory, scene, grid, write, passes, compress, signal, concurrency, negative, step },
   };
-  // The finest group is cut last: its mask marks the pixels with data of all groups.
-  const reference = scene.groups.indexOf(referenceGroup(scene));
-  const { others, mask } = planCutPasses(scene, test === null);
-  for (const pass of others) await cutPass(work, pass, cells);
-  for (const [g, group] of scene.groups.entries())
-    if (isCubeGroup(group) && g !== reference) await cutCubes(work, g, cells, null);
-  if (mask) await cutPass(work, mask, cells);
-  else await cutCubes(work, reference, cells, qualityRasters(scene, test === null));
+  for (const [p, pass] of passes.entries())
+    await (pass.hasCube ? cutCubes(work, p, pass, cells) : cutPass(work, p, pass, cells));
 
-  const holdsData = ({ results }: CellState) =>
-    scene.groups.some((group, g) => group.role === 'data' && results[g]);
-  const kept = [...cells.values()].filter(holdsData);
+  // The last pass makes the mask of every tile that holds data.
+  const kept = [...cells.values()].filter(({ files }) => files.at(-1));
   hooks.onTiles?.(kept.length);
-  await writeEmptyGroups(work, kept);
+  await writeEmptyFiles(work, kept);
   if (test) {
     steps += cells.size - kept.length;
     await detectCloudInCells(work, kept, test);
@@ -136,8 +125,13 @@ export async function cutScene(
   return { tiles: kept.map((cell) => tileRecord(scene, write, cell)), negative };
 }
 
-/** Cuts the groups of one pass out of all cells. */
-async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellState>): Promise<void> {
+/** Cuts the file of one pass out of all cells. */
+async function cutPass(
+  work: CutContext,
+  p: number,
+  pass: CutPass,
+  cells: Map<string, CellState>,
+): Promise<void> {
   const { pool, memory, scene, grid, signal, concurrency } = work;
   const { sources } = pass;
   const chunks = planChunks(scene.path, sources, grid, [...cells.keys()], memory.size);
@@ -158,18 +152,16 @@ async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellS
           const [rowStart, rowEnd] = chunk.windows[i];
           return { ...source, rowStart, rowEnd };
         });
-        for (const { group, source, mask } of pass.cuts) {
-          const own = cellGroup(work, group, cell);
-          const task: WarpTask = {
-            ...{ kind: 'cut', cell: own, sources: read, source },
-            mask: mask && { quality: mask, others: otherGroups(scene, cell, group) },
-          };
-          const result = await pool.run(task, signal);
-          cell.results[group] = result && (await writeFiles(work, cell, result));
-          work.negative.clear += result?.negative?.clear ?? 0;
-          work.negative.negative += result?.negative?.negative ?? 0;
-          work.step();
-        }
+        const task: WarpTask = {
+          ...{ kind: 'cut', sources: read },
+          cells: pass.groups.map((g) => cellGroup(work, g, cell)),
+          mask: maskTask(work, pass, cell),
+        };
+        const result = await pool.run(task, signal);
+        cell.files[p] = result && (await writeFile(work, cell, result));
+        work.negative.clear += result?.negative?.clear ?? 0;
+        work.negative.negative += result?.negative?.negative ?? 0;
+        work.step();
       });
     }
   } finally {
@@ -177,61 +169,54 @@ async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellS
   }
 }
 
-/** The data groups of a cell except one. They are cut before it. */
-function otherGroups({ groups }: Scene, { results, sizes }: CellState, g: number): GroupValidity[] {
-  return groups.flatMap(({ role }, other) =>
-    role === 'data' && other !== g ? [results[other]?.validity ?? emptyValidity(sizes[other]!)] : [],
-  );
+/** The mask of a file that is cut last. */
+function maskTask(
+  { passes, scene }: CutContext,
+  { mask }: CutPass,
+  { files, sizes }: CellState,
+): WarpTask['mask'] {
+  if (!mask) return null;
+  const emptyGroups = (groups: number[]) =>
+    groups.flatMap((g) => (scene.groups[g]!.role === 'data' ? [emptyValidity(sizes[g]!)] : []));
+  const others = passes.slice(0, -1).flatMap(({ groups }, p) => files[p]?.validity ?? emptyGroups(groups));
+  return { ...mask, others };
 }
 
-/**
- * Cuts a cube out of all cells. Each cell is one task, which reads its source and writes its file. `quality`: null if the tasks make no
- * mask.
- */
+/** Cuts a file with cubes out of all cells. Each cell is one task, which reads its source and writes its file. */
 async function cutCubes(
   work: CutContext,
-  g: number,
+  p: number,
+  pass: CutPass,
   cells: Map<string, CellState>,
-  quality: NonNullable<CubeTask['mask']>['quality'] | null,
 ): Promise<void> {
-  const { pool, memory, scene, write, signal } = work;
-  const { bands } = scene.groups[g]!;
-  const [{ header }] = bands as [SourceBand];
+  const { pool, memory, scene, signal } = work;
   const share = Math.floor(memory.size / (pool.threads + 1));
+  const sources = pass.sources.map(({ nodata, bands }) => ({
+    nodata,
+    bands: bands.map(({ header, index, detector }) => ({ header, index, detector })),
+  }));
   await mapConcurrent([...cells.values()], pool.threads + 1, async (cell) => {
-    const group = cellGroup(work, g, cell);
-    const { least, most } = cubeMemoryBounds(group, header);
+    const groups = pass.groups.map((g) => cellGroup(work, g, cell));
+    const bounds = groups.flatMap((group, i) =>
+      isCubeGroup(pass.sources[i]!) ? [cubeMemoryBounds(group, sources[i]!.bands[0]!.header)] : [],
+    );
+    const least = Math.max(...bounds.map((bound) => bound.least));
+    const most = Math.max(...bounds.map((bound) => bound.most));
     const bytes = Math.max(least, Math.min(most, share));
     const allocation = await memory.allocate(bytes, scene.path, signal);
     try {
-      cell.folder ??= await write.stagingFolder(cell.geocode);
-      const path = join(cell.folder, `${group.name}.tif`);
+      const path = await stagedPath(work, cell, groups[0]!.name);
       const { buffer, offset } = allocation;
-      const rasters = bands.map(({ header, index, detector }) => ({ header, index, detector }));
-      const mask = quality && { quality, others: otherGroups(scene, cell, g) };
-      const task: CubeTask = { kind: 'cube', cell: group, bands: rasters, path, buffer, offset, bytes, mask };
+      const mask = maskTask(work, pass, cell);
+      const task: CubeTask = { kind: 'cube', cells: groups, sources, path, buffer, offset, bytes, mask };
       const result = await pool.run(task, signal).catch((error) => {
         throw asStorageError(error, path);
       });
-      if (result)
-        await write.syncFile(path).catch((error) => {
-          throw asStorageError(error, path);
-        });
-      cell.results[g] = result && (await writeMask(work, cell.folder, result));
+      cell.files[p] = result && (await writeFile(work, cell, result));
       work.step();
     } finally {
       allocation.release();
     }
-  });
-}
-
-/** The bands with quality codes of a scene. */
-function qualityRasters(scene: Scene, withQuality: boolean): NonNullable<CubeTask['mask']>['quality'] {
-  if (!withQuality) return [];
-  return scene.quality.map(({ group, band, codes }) => {
-    const { bands, nodata } = requireGroup(scene, group);
-    const { header, index } = bands[band]!;
-    return { header, index, nodata, codes };
   });
 }
 
@@ -314,16 +299,15 @@ function cellGroup(
   };
 }
 
-/** Writes empty groups: a tile has all groups of its scene, even those without data in the cell. */
-async function writeEmptyGroups(work: CutContext, cells: CellState[]): Promise<void> {
-  const { pool, scene, signal, concurrency } = work;
+/** Writes files of empty groups: a tile has all groups of its scene, even those without data in the cell. */
+async function writeEmptyFiles(work: CutContext, cells: CellState[]): Promise<void> {
+  const { pool, passes, signal, concurrency } = work;
   const blanks = cells.flatMap((cell) =>
-    scene.groups.flatMap((_, g) => (cell.results[g] ? [] : [{ cell, g }])),
+    passes.flatMap(({ groups }, p) => (cell.files[p] ? [] : [{ cell, groups, p }])),
   );
-  await mapConcurrent(blanks, concurrency, async ({ cell, g }) => {
-    const blank: EmptyTileTask = { kind: 'blank', cell: cellGroup(work, g, cell) };
-    const result = await pool.run(blank, signal);
-    cell.results[g] = await writeFiles(work, cell, result);
+  await mapConcurrent(blanks, concurrency, async ({ cell, groups, p }) => {
+    const blank: EmptyFileTask = { kind: 'blank', cells: groups.map((g) => cellGroup(work, g, cell)) };
+    cell.files[p] = await writeFile(work, cell, await pool.run(blank, signal));
   });
 }
 
@@ -337,13 +321,20 @@ async function detectCloudInCells(
   const finest = scene.groups.indexOf(referenceGroup(scene));
   const stagedCell = (cell: CellState) => ({
     cell: cellGroup(work, finest, cell),
-    folder: cell.folder as string,
+    images: stagedImages(cell),
+    mask: cell.files.at(-1)!.groups.at(-1)!,
   });
   const assess = async (cell: CellState, task: DetectCloudTask) => {
-    const { file, ...figures } = await pool.run(task, signal);
-    await writeStaged(work.write, task.folder, file);
-    const written = cell.results[finest] as WrittenResult;
-    written.mask = { ...figures, record: file.record, coverage: written.mask!.coverage };
+    const written = cell.files.at(-1)!;
+    const { path } = task.images.mask!;
+    try {
+      const { record, ...figures } = await pool.run(task, signal);
+      await work.write.syncFile(path);
+      written.groups = [...written.groups.slice(0, -1), record];
+      written.mask = { ...figures, coverage: written.mask!.coverage };
+    } catch (error) {
+      throw asStorageError(error, path);
+    }
     work.step();
   };
   if (test.kind === 'model') {
@@ -372,43 +363,47 @@ async function detectCloudInCells(
   }
 }
 
-/** Runs in the main thread: while the disk syncs a file, the worker threads cut the next ones. */
-async function writeFiles(
+function stagedImages({ files, folder }: CellState): Record<string, ImageFile> {
+  const images = files.flatMap((file) => {
+    let start = 0;
+    return file!.groups.map(({ name, file: of, bytes }) => {
+      const image = { path: join(folder!, `${of}.tif`), start, bytes };
+      start += bytes;
+      return [name, image] as const;
+    });
+  });
+  return Object.fromEntries(images);
+}
+
+/**
+ * Writes a file unless its task has, and makes it durable. Runs in the main thread: while the disk syncs a file, the worker threads cut the
+ * next ones. The folder's entry is synced when the tile is published.
+ */
+async function writeFile(
   work: CutContext,
   cell: CellState,
   { file, validity, mask }: CutResult,
-): Promise<WrittenResult> {
-  const { write } = work;
-  cell.folder ??= await write.stagingFolder(cell.geocode);
-  await writeStaged(write, cell.folder, file);
-  return writeMask(work, cell.folder, { record: file.record, validity, mask });
-}
-
-/** Writes the mask of a group whose own file is written. */
-async function writeMask(
-  { write }: CutContext,
-  folder: string,
-  { record, validity, mask }: CubeResult,
-): Promise<WrittenResult> {
-  if (mask) await writeStaged(write, folder, mask.file);
-  if (!mask) return { record, validity, mask };
-  const { file, ...figures } = mask;
-  return { record, validity: null, mask: { ...figures, record: file.record } };
-}
-
-/** The folder's entry is synced when the tile is published. */
-async function writeStaged(write: SceneWrite, folder: string, { record, bytes }: CellFile): Promise<void> {
-  const path = join(folder, `${record.name}.tif`);
+): Promise<WrittenFile> {
+  const { name, bytes, groups } = file;
+  const path = await stagedPath(work, cell, name);
   try {
-    await write.writeFile(path, bytes);
+    await (bytes ? work.write.writeFile(path, bytes) : work.write.syncFile(path));
   } catch (error) {
     throw asStorageError(error, path);
   }
+  return { groups, validity: mask ? [] : validity, mask };
 }
 
-function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: CellState): TileRecord {
-  const groups = results as WrittenResult[];
-  const mask = groups.find((group) => group.mask)?.mask as NonNullable<WrittenResult['mask']>;
+async function stagedPath({ write }: CutContext, cell: CellState, file: string): Promise<string> {
+  cell.folder ??= await write.stagingFolder(cell.geocode);
+  return join(cell.folder, `${file}.tif`);
+}
+
+function tileRecord(scene: Scene, write: SceneWrite, { geocode, files }: CellState): TileRecord {
+  const written = files as WrittenFile[];
+  const groups = new Map(written.flatMap((file) => file.groups.map((group) => [group.name, group])));
+  const names = [...scene.groups.map(({ name }) => name), 'mask'];
+  const { coverage, ...figures } = written.at(-1)!.mask!;
   return {
     id: write.tileId(geocode),
     collection: write.collection.id,
@@ -420,10 +415,9 @@ function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: CellS
     start: scene.start,
     end: scene.end,
     platform: scene.platform,
-    coverage: mask.coverage,
-    cloudCover: mask.cloudCover,
-    groups: [...groups.map(({ record }) => record), mask.record],
-    footprint: mask.footprint,
+    coverage,
+    ...figures,
+    groups: names.map((name) => groups.get(name)!),
     derivedFrom: [],
     ...(scene.via !== undefined && { via: scene.via }),
     ...(scene.warnings.length > 0 && { warnings: scene.warnings }),

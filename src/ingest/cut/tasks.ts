@@ -12,6 +12,7 @@ import {
 import type { ClassRecord, GroupRecord, TileRecord } from '../../storage/index.js';
 import type { ClassifiedLight, FoundCloud, ModelledCloud, SharedLight } from '../cloud/detect.js';
 import type { GeoBox } from '../georeferencing.js';
+import type { MaskSource } from '../plan.js';
 import type { DescribeOptions, Scene } from '../scene.js';
 import type { DecodeRequest } from './memory.js';
 import type { NegativeCount } from './negative-reflectances.js';
@@ -98,54 +99,57 @@ export interface CellGroup {
   maskOfEachBand?: boolean;
 }
 
-/** Cut one group of one cell out of its sources; for the finest data group, which is cut last, also the mask. */
+/** Cut the groups of one file of one cell out of their sources; for the file of the finest data group, also the mask. */
 export interface WarpTask {
   kind: 'cut';
-  cell: CellGroup;
-  /** All sources in memory. */
+  cells: CellGroup[];
+  /** All sources in memory, first those of the groups. */
   sources: SourceRows[];
-  /** Index of the group's own source. */
-  source: number;
   /** Null if the task makes no mask. */
   mask: {
+    /** Index of the group whose pixels the mask has. */
+    reference: number;
     /** Quality codes by source and band. */
-    quality: { source: number; band: number; codes: Uint8Array }[];
-    /** The other data groups of the cell. */
+    quality: MaskSource[];
+    /** The data groups of the cell in other files. */
     others: GroupValidity[];
   } | null;
 }
 
 /**
- * Cut a cube out of one cell, some rows of blocks at a time, into a file; for the finest data group, also make the mask. The
- * task uses its part of the buffer for pixels.
+ * `WarpTask` for a file with cubes, which are cut some rows of blocks at a time. The task uses its part of the buffer for pixels, and
+ * writes the file.
  */
 export interface CubeTask {
   kind: 'cube';
-  cell: CellGroup;
-  /** `detector` as in `SourceBand`. */
-  bands: (SourceRaster & { detector?: string | undefined })[];
+  cells: CellGroup[];
+  /** The rasters of each group, then those of other groups with quality bands. */
+  sources: SourceFiles[];
   /** Path of the file, which must not exist. */
   path: string;
   buffer: SharedArrayBuffer;
   offset: number;
   bytes: number;
-  /** As of `WarpTask`. */
-  mask: {
-    quality: (SourceRaster & { nodata: number | null; codes: Uint8Array })[];
-    others: GroupValidity[];
-  } | null;
+  mask: WarpTask['mask'];
+}
+
+/** The bands of a group in their files. */
+export interface SourceFiles {
+  nodata: number | null;
+  /** `detector` as in `SourceBand`. */
+  bands: (SourceRaster & { detector?: string | undefined })[];
 }
 
 /** A band of a file. */
-interface SourceRaster {
+export interface SourceRaster {
   header: RasterHeader;
   index: number;
 }
 
-/** Encode an empty group: the cell holds no data of it. */
-export interface EmptyTileTask {
+/** Encode a file of empty groups: the cell holds no data of them. */
+export interface EmptyFileTask {
   kind: 'blank';
-  cell: CellGroup;
+  cells: CellGroup[];
 }
 
 /** Classify the pixels of a cell, in a scene whose cloud is detected by reflectance. */
@@ -160,38 +164,48 @@ export interface FindCloudTask {
   sunAzimuth: number | undefined;
 }
 
-/** Replace the mask of a cell by one that is detected in its staged files. */
+/** Replace the mask of a cell, the last image of its file, by one that is detected in its staged files. */
 export type DetectCloudTask = (FoundCloud | ModelledCloud) & {
   kind: 'assess';
   /** The group whose size the mask has. */
   cell: CellGroup;
+  /** The record of the staged mask. */
+  mask: GroupRecord;
 };
 
-/** An encoded file of a tile. */
+/** An encoded image of a tile, before it is placed in a file. */
+export interface CellImage {
+  record: Omit<GroupRecord, 'file' | 'bytes' | 'crc32'>;
+  bytes: Buffer;
+}
+
+/** A file of a tile. */
 export interface CellFile {
-  record: GroupRecord;
+  /** Without `.tif`. */
+  name: string;
   bytes: Uint8Array<ArrayBuffer>;
+  /** Its images. */
+  groups: GroupRecord[];
 }
 
-export interface MaskResult
-  extends Pick<TileRecord, 'cloudCover' | 'footprint' | 'estimated' | 'otherDates'> {
-  file: CellFile;
-}
+/** Properties of a tile that its mask determines. */
+export type MaskFigures = Pick<TileRecord, 'cloudCover' | 'footprint' | 'estimated' | 'otherDates'>;
 
-/** The mask of a tile, and percent of its pixels with data in every band of the tile. */
-export type TileMask = MaskResult & { coverage: number };
-
-/** A `CutResult` whose file is already written. */
-export interface CubeResult extends Omit<CutResult, 'file' | 'negative'> {
-  record: GroupRecord;
-}
-
+/** A file that is cut out of a cell. */
 export interface CutResult {
-  file: CellFile;
-  validity: GroupValidity;
-  mask: TileMask | null;
+  /** `bytes`: null if the task has written the file. */
+  file: Omit<CellFile, 'bytes'> & { bytes: CellFile['bytes'] | null };
+  /** The validity of its data groups. */
+  validity: GroupValidity[];
+  /** If the file has the mask: its figures, and percent of its pixels with data in every band of the tile. */
+  mask: (MaskFigures & { coverage: number }) | null;
   /** See `countNegative`. */
-  negative?: NegativeCount;
+  negative?: NegativeCount | undefined;
+}
+
+/** A mask that has replaced the staged one. */
+export interface AssessedMask extends MaskFigures {
+  record: GroupRecord;
 }
 
 export type IngestTask =
@@ -199,21 +213,21 @@ export type IngestTask =
   | DecodeTask
   | WarpTask
   | CubeTask
-  | EmptyTileTask
+  | EmptyFileTask
   | ClassifyLightTask
   | FindCloudTask
   | DetectCloudTask;
 
-/** By kind of task; null if the cell holds no data of the group. */
+/** By kind of task; null if the cell holds no data of the file, or with a mask, if it holds none at all. */
 export interface IngestResults {
   describe: Scene[];
   decode: null;
   cut: CutResult | null;
-  cube: CubeResult | null;
+  cube: CutResult | null;
   blank: CutResult;
   light: null;
   shadow: null;
-  assess: MaskResult;
+  assess: AssessedMask;
 }
 export type IngestResult = IngestResults[keyof IngestResults];
 

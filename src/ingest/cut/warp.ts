@@ -15,47 +15,76 @@ import {
 } from '../../raster/index.js';
 import { type GeoBox, gridToSourceTransform } from '../georeferencing.js';
 import type { CellGroup, SourceRows, WarpTask } from './tasks.js';
-import { pixelValidity, tileValidity } from './validity.js';
+import { packValidity, pixelValidity, tileValidity } from './validity.js';
 
 export interface WarpedGroup {
   bands: PixelArray[];
   /** For each band, the pixels with data. */
   valid: BandValidity[];
-  /** If the task requests a mask: its codes at the group's size, and percent of the pixels with data in every band of the tile. */
-  mask: { codes: Uint8Array; coverage: number } | null;
 }
 
-/** Null if the group holds no data in the cell; with a mask, if the tile holds none. */
-export function warpGroup(task: WarpTask): WarpedGroup | null {
-  const { cell, sources, mask } = task;
-  const own = sources[task.source];
-  const size = cell.width * cell.height;
+export interface WarpedFile {
+  groups: WarpedGroup[];
+  mask: WarpedMask | null;
+}
+
+interface WarpedMask {
+  /** Index of the group whose pixels the mask has. */
+  reference: number;
+  codes: Uint8Array;
+  /** Percent of the pixels with data in every band of the tile. */
+  coverage: number;
+}
+
+/** Null if no group holds data in the cell; with a mask, if the tile holds none. */
+export function warpFile({ cells, sources, mask }: WarpTask): WarpedFile | null {
+  const controlAt = controlGrids(cells[0]!);
+  const groups = cells.map((cell, i) => warpGroup(cell, sources[i]!, controlAt));
+  if (!mask) return groups.some(({ valid }) => valid.some(holdsData)) ? { groups, mask: null } : null;
+  const { reference, quality } = mask;
+  const size = cells[reference]!;
+  const pixels = groups.map(({ valid }, i) => pixelValidity(valid, cells[i]!.bands));
+  const others = pixels.flatMap((group, i) =>
+    cells[i]!.role === 'data' && i !== reference ? [packValidity(cells[i]!, group)] : [],
+  );
+  const { some, coverage } = tileValidity([...mask.others, ...others], size, pixels[reference]);
+  if (!holdsData(some)) return null;
+  const codes = computeMaskCodes(sources, quality, controlAt, initialMask(some, size.width * size.height));
+  return { groups, mask: { reference, codes, coverage } };
+}
+
+/** Returns the control grids of a cell, by the position of their source. */
+export function controlGrids(cell: CellGroup): (source: GeoBox) => ControlGrid {
   const controls = new Map<string, ControlGrid>();
-  const controlAt = (source: SourceRows) => {
+  return (source) => {
     const { crs, transform, width, height } = source;
     const position = JSON.stringify([crs.proj4, transform, width, height]);
-    const known = controls.get(position) ?? controlGridOf(cell, source);
-    controls.set(position, known);
-    return known;
+    const existing = controls.get(position) ?? controlGridOf(cell, source);
+    controls.set(position, existing);
+    return existing;
   };
-  const control = controlAt(own);
+}
+
+export function warpGroup(
+  cell: CellGroup,
+  source: SourceRows,
+  controlAt: (source: GeoBox) => ControlGrid,
+): WarpedGroup {
+  const size = cell.width * cell.height;
+  const control = controlAt(source);
   const bands: PixelArray[] = [];
   const valid: BandValidity[] = [];
   let complete: Uint8Array | undefined;
-  for (const band of own.offsets.keys()) {
+  for (const band of source.offsets.keys()) {
     const out = allocatePixels(cell.dataType, size);
     const holds = complete ?? new Uint8Array(size).fill(1);
-    const count = warpBand(cell.resampling, own, band, control, out, holds);
+    const count = warpBand(cell.resampling, source, band, control, out, holds);
     bands.push(out);
     valid.push(count === size ? null : holds);
     // A complete band leaves all ones for the next one.
     complete = count === size ? holds : undefined;
   }
-  if (!mask) return valid.some(holdsData) ? { bands, valid, mask: null } : null;
-  const { some, coverage } = tileValidity(mask.others, cell, pixelValidity(valid, cell.bands));
-  if (!holdsData(some)) return null;
-  const codes = computeMaskCodes(sources, mask.quality, controlAt, initialMask(some, size));
-  return { bands, valid, mask: { codes, coverage } };
+  return { bands, valid };
 }
 
 const holdsData = (valid: BandValidity) => valid === null || valid.includes(1);

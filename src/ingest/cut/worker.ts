@@ -3,10 +3,10 @@ import { handleTasks } from '../../async/index.js';
 import { readRowsOfRasters, viewPixels, withGdalSignal } from '../../raster/index.js';
 import { classifyCell, detectCloud, findCloudInScene } from '../cloud/detect.js';
 import { describeScenes } from '../formats/registry.js';
-import { cutCube } from './cube.js';
-import { encodeEmptyTile, encodeMaskFile, encodeTile } from './encode.js';
-import type { DecodeTask, IngestResult, IngestTask } from './tasks.js';
-import { warpGroup } from './warp.js';
+import { cutCubes } from './cube.js';
+import { encodeEmptyFile, encodeFile, encodeMask, replaceLastImage } from './encode.js';
+import type { AssessedMask, DecodeTask, DetectCloudTask, IngestResult, IngestTask } from './tasks.js';
+import { warpFile } from './warp.js';
 
 handleTasks<IngestTask, IngestResult>(
   async (task, signal) => {
@@ -16,13 +16,13 @@ handleTasks<IngestTask, IngestResult>(
       case 'decode':
         return decode(task, signal);
       case 'cut': {
-        const pixels = warpGroup(task);
-        return pixels && encodeTile(task.cell, pixels);
+        const pixels = warpFile(task);
+        return pixels && encodeFile(task.cells, pixels);
       }
       case 'cube':
-        return cutCube(task);
+        return cutCubes(task);
       case 'blank':
-        return encodeEmptyTile(task.cell);
+        return encodeEmptyFile(task.cells);
       case 'light':
         await classifyCell(task);
         return null;
@@ -30,13 +30,12 @@ handleTasks<IngestTask, IngestResult>(
         findCloudInScene(task.light, task.sunAzimuth);
         return null;
       case 'assess':
-        return encodeMaskFile(task.cell, await detectCloud(task));
+        return assessCloud(task);
     }
   },
   (result) => {
-    const own = result && 'file' in result ? result.file : undefined;
-    const files = [own, result && 'mask' in result ? result.mask?.file : undefined];
-    return files.flatMap((file) => (file ? [file.bytes.buffer] : []));
+    const bytes = result && 'file' in result ? result.file.bytes : null;
+    return bytes ? [bytes.buffer] : [];
   },
 );
 
@@ -48,4 +47,9 @@ async function decode(task: DecodeTask, signal: AbortSignal): Promise<null> {
   });
   await readRowsOfRasters(rows, signal);
   return null;
+}
+
+async function assessCloud(task: DetectCloudTask): Promise<AssessedMask> {
+  const { image, ...figures } = encodeMask(task.cell, await detectCloud(task));
+  return { ...figures, record: replaceLastImage(task.images.mask!, image, task.mask.file) };
 }

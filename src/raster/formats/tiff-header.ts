@@ -55,7 +55,7 @@ async function findMaskImage(
     });
     if (!directory) return undefined;
     const isMask = directory.numbers(TAG.subfileType)?.[0] === MASK_SUBFILE && hasSizeOf(directory, image);
-    if (isMask) return headerOf(await readIfd(file, ALL_TAGS, at), number, image);
+    if (isMask) return headerOf(await readIfd(file, ALL_TAGS, at), image);
     at = directory.next;
   }
   return undefined;
@@ -91,7 +91,7 @@ export async function openExternalMask(
       return undefined;
     }
     const { crs, transform } = image;
-    return { ...headerOf(directory, 0, { ...image, path, fileBytes: file.size }), crs, transform };
+    return { ...headerOf(directory, { ...image, path, fileBytes: file.size }), crs, transform };
   });
 }
 
@@ -112,7 +112,6 @@ function hasSizeOf(directory: Ifd, { width, height }: Pick<ImageShape, 'width' |
 
 function headerOf(
   directory: Ifd,
-  number: number,
   { path, fileBytes, width, height, bands: imageBands }: ImageShape,
 ): MaskHeader {
   const bands = directory.numbers(TAG.samplesPerPixel)?.[0] ?? 1;
@@ -127,7 +126,7 @@ function headerOf(
   return {
     ...shape,
     nodata: undefined,
-    blocks: blockLayout(directory, number, { ...shape, ...(bits === 1 && { bits: 1 }) }),
+    blocks: blockLayout(directory, { ...shape, ...(bits === 1 && { bits: 1 }) }),
     bandTags: [],
     metadata: {},
   };
@@ -156,7 +155,7 @@ export async function readTiffHeader(
   requireSupportedSize(path, width, height, bands);
   const dataType = dataTypeOf(directory, path);
   const shape = { path, fileBytes: size, width, height, bands, dataType };
-  const blocks = blockLayout(directory, 0, shape);
+  const blocks = blockLayout(directory, shape);
   const keys = parseGeoKeys(
     directory.numbers(TAG.geoKeys) ?? [],
     directory.numbers(TAG.geoDoubles) ?? [],

@@ -13,6 +13,8 @@ import { blockRowBytes } from './tiff-blocks.js';
 /** Fields of one directory, by tag. */
 export interface Ifd {
   littleEndian: boolean;
+  /** Its own offset, bytes. */
+  at: number;
   /** Offset of the next directory, bytes; 0 after the last one. */
   next: number;
   numbers(tag: number): Float64Array | undefined;
@@ -113,6 +115,7 @@ export async function readIfd(
 
   return {
     littleEndian,
+    at: directory,
     next,
     numbers(tag) {
       const field = fields.get(tag);
@@ -191,10 +194,9 @@ export interface ImageShape extends RasterShape {
 }
 
 /**
- * Returns the layout of the blocks of an image, all of which are inside the file. `number` is the index of its directory in the file.
- * Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED.
+ * Returns the layout of the blocks of an image, all of which are inside the file. Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED.
  */
-export function blockLayout(directory: Ifd, number: number, shape: ImageShape): TiffBlocks {
+export function blockLayout(directory: Ifd, shape: ImageShape): TiffBlocks {
   const { path, width, height, bands, dataType, bits } = shape;
   const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
   const tiled = directory.numbers(TAG.tileWidth) !== undefined;
@@ -268,7 +270,7 @@ export function blockLayout(directory: Ifd, number: number, shape: ImageShape): 
     offsets,
     byteCounts,
     littleEndian: directory.littleEndian,
-    directory: number,
+    directory: directory.at,
     ...(bits && { bits }),
     ...(compression === JPEG && { jpeg: jpegLayout(directory) }),
     ...(compression === LERC && { lerc: directory.numbers(TAG.lercParameters)?.[1] ?? 0 }),

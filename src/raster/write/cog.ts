@@ -151,21 +151,13 @@ export interface CogImage extends ImageDescription {
  * files hardly larger.
  */
 const MAX_BLOCK_SIDE = 256;
-/** Largest size without an overview: validators of COGs require one above. */
-const MAX_SMALLEST_OVERVIEW_SIDE = 512;
 /** Classic TIFF has offsets of 32 bits. */
 export const MAX_TIFF_BYTES = 2 ** 32 - 1;
 
 /** The bytes of a COG. Throws TW_RASTER_INVALID_IMAGE, and TW_RASTER_TOO_LARGE beyond 4 GiB. */
 export function encodeCog(image: CogImage): Buffer {
   checkImage(image);
-  const levels = buildOverviews(
-    image,
-    image.dataType,
-    image.nodata,
-    image.overviews,
-    MAX_SMALLEST_OVERVIEW_SIDE,
-  );
+  const levels = buildOverviews(image, image.dataType, image.nodata, image.overviews);
   // Each level is followed by its masks.
   const encoded = levels.flatMap((level) => [
     encodeBlocks(level, image.dataType),

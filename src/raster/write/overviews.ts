@@ -20,13 +20,21 @@ export interface OverviewLevel {
   masks?: Uint8Array[] | undefined;
 }
 
-/** The image and its halvings, until both sides are at most `largest` pixels. */
+/** Largest size without an overview: validators of COGs require one above. */
+const MAX_SMALLEST_OVERVIEW_SIDE = 512;
+/** Largest side of the smallest overview, which maps of low zoom levels read. */
+export const SMALL_PICTURE_SIDE = 64;
+
+const isWithin = (side: number, { width, height }: { width: number; height: number }) =>
+  width <= side && height <= side;
+
+/** The image, its halvings until both sides are at most 512 pixels, and the first halving with sides of at most 64 pixels. */
 export function buildOverviews(
   full: OverviewLevel,
   dataType: DataType,
   nodata: number | undefined,
   resampling: OverviewResampling,
-  largest: number,
+  { largest, picture } = { largest: MAX_SMALLEST_OVERVIEW_SIDE, picture: SMALL_PICTURE_SIDE },
 ): OverviewLevel[] {
   const levels = [full];
   const hole = nodataAsType(dataType, nodata) ?? NaN;
@@ -34,8 +42,9 @@ export function buildOverviews(
   const replacement = nodataReplacementFor(dataType, hole);
   const round = !isFloat(dataType);
   const kernels = typedKernels[dataType];
-  for (let level = full; level.width > largest || level.height > largest; ) {
+  for (let level = full; !isWithin(picture, level); ) {
     const { width, height, masks } = level;
+    const isNeeded = !isWithin(largest, level);
     const half = { width: Math.ceil(width / 2), height: Math.ceil(height / 2) };
     level = {
       ...half,
@@ -49,7 +58,7 @@ export function buildOverviews(
       }),
       masks: masks?.map((mask) => downsampleMask(mask, width, height, resampling)),
     };
-    levels.push(level);
+    if (isNeeded || isWithin(picture, level)) levels.push(level);
   }
   return levels;
 }

@@ -5,6 +5,9 @@ export type IfdEntry =
   | { tag: number; type: 'ascii'; value: string }
   | { tag: number; type: 'short' | 'long' | 'double'; value: ArrayLike<number> };
 
+/** Length of the header of a file. */
+const HEADER_BYTES = 8;
+
 const TYPE = {
   ascii: { code: 2, bytes: 1 },
   short: { code: 3, bytes: 2, write: 'writeUInt16LE' },
@@ -29,15 +32,15 @@ function ifdSize(entries: IfdEntry[]): number {
 
 /** Length of the header of a file with these directories. */
 export function headSize(directories: IfdEntry[][]): number {
-  return directories.reduce((bytes, entries) => bytes + ifdSize(entries), 8);
+  return directories.reduce((bytes, entries) => bytes + ifdSize(entries), HEADER_BYTES);
 }
 
 /** The header of a file, followed by its directories. */
 export function encodeHead(directories: IfdEntry[][]): Buffer {
   const head = Buffer.alloc(headSize(directories));
   head.write('II*\0', 0, 'latin1');
-  head.writeUInt32LE(8, 4);
-  let start = 8;
+  head.writeUInt32LE(HEADER_BYTES, 4);
+  let start = HEADER_BYTES;
   for (const [i, entries] of directories.entries()) {
     const next = start + ifdSize(entries);
     writeIfd(head, start, entries, i + 1 < directories.length ? next : 0);

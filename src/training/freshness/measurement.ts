@@ -95,7 +95,7 @@ export function trainedUntil({ data, createdAt }: Pick<CardSummary, 'data' | 'cr
  * milliseconds since 1970.
  */
 export function planCheck(
-  storage: Pick<Storage, 'tilePath'>,
+  storage: Pick<Storage, 'tileImage'>,
   model: ModelVersionRecord,
   { tiles }: TrainingCell,
   now: number,

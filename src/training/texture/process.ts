@@ -15,6 +15,7 @@ import {
   requireCollections,
   searchTiles,
 } from '../../query/index.js';
+import { imageKey } from '../../raster/index.js';
 import {
   type ClusteringRecord,
   pinTiles,
@@ -260,8 +261,8 @@ async function textureOfCell(
     return { skipped: '8-bit numbers without a scale are not reflectance; ingest them with --scale' };
   const date = acquisitionFiles(storage, RGB_BANDS, tile)!;
   try {
-    const read = new Set([date.mask, ...Object.values(date.bands).map(({ path }) => path)]);
-    const groups = tile.groups.filter(({ name }) => read.has(storage.tilePath(tile, name)));
+    const read = new Set([date.mask, ...Object.values(date.bands)].map(imageKey));
+    const groups = tile.groups.filter(({ name }) => read.has(imageKey(storage.tileImage(tile, name))));
     const held = await pinTiles(storage, [{ tile, groups }]);
     try {
       const texture = await workers.run({ kind: 'texture', date }, { signal });

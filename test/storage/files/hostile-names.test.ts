@@ -12,7 +12,11 @@ import { HOSTILE_NAMES } from '../../support/hostile-names.js';
 import { tempFolder } from '../../support/temp.js';
 import { COLLECTION } from '../sample-scenes.js';
 
-const TILE = { id: 'c_s_g9q8yy', grid: 'geohash', geocode: '9q8yy', version: '000000000aaaaaa' } as const;
+const GROUP = { name: '10m', file: '10m', bytes: 1, crc32: 1 };
+const TILE = {
+  ...{ id: 'c_s_g9q8yy', grid: 'geohash' as const, geocode: '9q8yy', version: '000000000aaaaaa' },
+  groups: [GROUP],
+};
 const MODEL: NewModel = {
   model: 'm',
   collection: 'c',
@@ -34,11 +38,13 @@ const USES: Record<string, (storage: Storage, name: string) => unknown> = {
   'the results of a job': (storage, name) => storage.results.makeFolder(name),
   'a job with a result file': (storage, name) => storage.results.path(name, 'a.tif'),
   'a result file': (storage, name) => storage.results.path('000000000aaaaaa', name),
-  'a tile': (storage, name) => storage.tilePath({ ...TILE, id: name }, '10m'),
-  'a cell': (storage, name) => storage.tilePath({ ...TILE, geocode: name }, '10m'),
-  'a grid': (storage, name) => storage.tilePath({ ...TILE, grid: name as 'geohash' }, '10m'),
-  'the version of a tile': (storage, name) => storage.tilePath({ ...TILE, version: name }, '10m'),
-  'a band group': (storage, name) => storage.tilePath(TILE, name),
+  'a tile': (storage, name) => storage.tileImage({ ...TILE, id: name }, '10m'),
+  'a cell': (storage, name) => storage.tileImage({ ...TILE, geocode: name }, '10m'),
+  'a grid': (storage, name) => storage.tileImage({ ...TILE, grid: name as 'geohash' }, '10m'),
+  'the version of a tile': (storage, name) => storage.tileImage({ ...TILE, version: name }, '10m'),
+  'a band group': (storage, name) => storage.tileImage(TILE, name),
+  'a file of a tile': (storage, name) =>
+    storage.tileImage({ ...TILE, groups: [{ ...GROUP, file: name }] }, '10m'),
   'a model': (storage, name) => storage.models.path({ ...MODEL, model: name }, 'card.json'),
   'the collection of a model': (storage, name) =>
     storage.models.path({ ...MODEL, collection: name }, 'card.json'),

@@ -31,7 +31,7 @@ async function assertWhole(storage: Storage, scene: string, acknowledged: number
   for (const tile of tiles) {
     assert.equal(tile.version, record.version);
     for (const { name } of tile.groups)
-      assert.ok((await readFile(storage.tilePath(tile, name))).equals(bytesOf(n, tile.geocode, name)));
+      assert.ok((await readFile(storage.tileImage(tile, name).path)).equals(bytesOf(n, tile.geocode, name)));
   }
 }
 

@@ -28,7 +28,9 @@ test('after kill -9 every derived tile is complete or absent, and acknowledged o
         assert.ok(n <= acknowledged + 1, `${tile.id} is of batch ${n}`);
         acknowledged = Math.max(n - 1, acknowledged);
         for (const { name } of tile.groups)
-          assert.ok((await readFile(storage.tilePath(tile, name))).equals(bytesOf(n, tile.geocode, name)));
+          assert.ok(
+            (await readFile(storage.tileImage(tile, name).path)).equals(bytesOf(n, tile.geocode, name)),
+          );
       }
       for (const id of acknowledged > 0 ? derivedIds(acknowledged) : [])
         assert.ok(Number((await storage.catalogue.tiles.get(id))?.derivedFrom[0]) >= acknowledged, id);

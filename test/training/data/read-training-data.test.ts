@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { Mask, readRaster } from '../../../src/raster/index.js';
+import { Mask, readImage } from '../../../src/raster/index.js';
 import { readAcquisitions } from '../../../src/training/acquisitions.js';
+import { imageFile } from '../../support/image-file.js';
 import { writeDate, writeRaster } from '../acquisition-files.js';
 import { field } from '../synthetic-land.js';
 
@@ -31,7 +32,7 @@ describe('readAcquisitions', () => {
     }
     assert.ok(Number.isNaN(pixels!.bands.green![7]));
     assert.deepEqual(pixels!.mask, date.mask);
-    const bytes = [files.bands.red.path, files.bands.nir.path, files.mask].map((path) => statSync(path).size);
+    const bytes = [files.bands.red, files.bands.nir, files.mask].map(({ path }) => statSync(path).size);
     assert.equal(
       read.bytesRead,
       bytes.reduce((a, b) => a + b),
@@ -49,7 +50,7 @@ describe('readAcquisitions', () => {
         async (factor, codes) => {
           const fine = Uint8Array.from(codes.slice(0, 30 * factor * factor));
           writeRaster(mask, 'uint8', { width: 6 * factor, height: 5 * factor }, [fine]);
-          const read = await readAcquisitions([{ ...files, mask }]);
+          const read = await readAcquisitions([{ ...files, mask: imageFile(mask) }]);
           assert.ok('dates' in read);
           read.dates[0]!.mask.forEach((code, at) => {
             const below = fine.filter(
@@ -147,7 +148,7 @@ describe('readAcquisitions', () => {
     const odd = writeDate(folder, 'odd', field(30, 30));
     const read = await readAcquisitions([{ ...small, mask: odd.mask }]);
     assert.ok('dates' in read);
-    const fine = (await readRaster(odd.mask)).bands[0];
+    const fine = (await readImage(odd.mask)).bands[0];
     const rank = [0, 2, 3, 4, 255, 1];
     read.dates[0].mask.forEach((code, pixel) => {
       const row = 1.5 * Math.floor(pixel / 20);

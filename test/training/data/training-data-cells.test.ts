@@ -14,7 +14,7 @@ import { acquisitionFiles, commonPixels, trainedPixels, trainingFiles } from '..
 import { getModelSpec } from '../../../src/training/index.js';
 import type { BandName } from '../../../src/training/models/spec.js';
 
-const storage = { tilePath: (_: unknown, group: string) => group };
+const storage = { tileImage: (_: unknown, path: string) => ({ path, start: 0, bytes: 1 }) };
 
 type Bands = Record<string, string | undefined>;
 
@@ -29,7 +29,7 @@ function group(name: string, side: number, bands: Bands, change: Partial<GroupRe
     validPercent: 100,
   }));
   const sizes = { width: side, height: side, bytes: 1, crc32: 1 };
-  return { name, role: 'data', dataType, nodata: 0, ...sizes, ...change, bands: records };
+  return { name, file: name, role: 'data', dataType, nodata: 0, ...sizes, ...change, bands: records };
 }
 
 const tile = (groups: GroupRecord[], change: Partial<TileRecord> = {}) =>

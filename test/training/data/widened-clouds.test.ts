@@ -1,4 +1,5 @@
 /** Masks that are widened when dates are read, of whole cells and of windows of them. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -8,6 +9,7 @@ import {
   readAcquisitions,
   readAcquisitionWindow,
 } from '../../../src/training/acquisitions.js';
+import { imageFile } from '../../support/image-file.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate, writeRaster } from '../acquisition-files.js';
 import { field } from '../synthetic-land.js';
@@ -99,7 +101,7 @@ test('a window of a widened date is that part of the whole date', async (t) => {
         const files: AcquisitionFiles = {
           time: land.time,
           bands: { red: bands.red },
-          mask,
+          mask: imageFile(mask),
           rim: { x: far, y: far / 2 },
         };
         const read = await readAcquisitions([files], undefined, size);

@@ -81,7 +81,7 @@ test('check finds the place that has changed, and stores nothing', async (t) => 
   await t.test('a place whose new dates cannot be read is unknown', async () => {
     const tiles = await tilesOf(node);
     const last = tiles.filter(({ geocode }) => geocode === SAME).sort((a, b) => b.start - a.start)[0]!;
-    await rm(node.storage.tilePath(last, last.groups[0]!.name));
+    await rm(node.storage.tileImage(last, last.groups[0]!.name).path);
     const { changed, same } = await check(node);
     assert.deepEqual([changed.status, same.status], ['drifted', 'unknown']);
     assert.match(same.reason!, /\[TW_/);
@@ -137,7 +137,7 @@ test('new dates in the future are not judged', () => {
   const now = Date.parse('2023-06-01');
   const plan = (...days: string[]) =>
     planCheck(
-      { tilePath: () => '' },
+      { tileImage: () => ({ path: '', start: 0, bytes: 0 }) },
       model,
       {
         ...{ collection: 's', grid: 'geohash', geocode: 'u' },

@@ -1,4 +1,5 @@
 /** Looks of dates, which stand for errors of models without a truth. */
+
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { type LandChange, REGIONS, writeSentinelLikeSeries } from '../../../data
 import { encodeCog, Mask } from '../../../src/raster/index.js';
 import { lookErrors } from '../../../src/training/date-errors.js';
 import { RGB_BANDS } from '../../../src/training/models/spec.js';
+import { imageFile } from '../../support/image-file.js';
 import { tempFolder } from '../../support/temp.js';
 
 test('a date that looks unlike those of the training has a larger error', async (t) => {
@@ -34,10 +36,10 @@ test('a date that looks unlike those of the training has a larger error', async 
       bands: Object.fromEntries(
         RGB_BANDS.map((band) => [
           band,
-          { path, band: ['blue', 'green', 'red'].indexOf(band), scale: 0.0001, offset: 0 },
+          { ...imageFile(path), band: ['blue', 'green', 'red'].indexOf(band), scale: 0.0001, offset: 0 },
         ]),
       ),
-      mask,
+      mask: imageFile(mask),
     }));
     return lookErrors(read.slice(0, 6), read.slice(6));
   };

@@ -73,7 +73,7 @@ test('the places of a stale training adapt one version of a base', async (t) => 
     const [oldest] = (await tilesOf(node))
       .filter(({ geocode }) => geocode === CHANGED)
       .sort((a, b) => a.start - b.start);
-    await truncate(storage.tilePath(oldest!, 'mask'), 100);
+    await truncate(storage.tileImage(oldest!, 'mask').path, 100);
     const { models, failed } = await train('damaged');
     assert.deepEqual([models, failed.map(({ geocode }) => geocode)], [[], [CHANGED]]);
     assert.match(failed[0]!.code, /^TW_RASTER_/);

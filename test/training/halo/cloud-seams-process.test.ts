@@ -5,7 +5,7 @@ import { it } from 'node:test';
 import { PAIR_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { cellSizeMetres, geohash } from '../../../src/grid/index.js';
 import type { TilewrightNode } from '../../../src/node.js';
-import { Mask, readRaster } from '../../../src/raster/index.js';
+import { Mask, readImage } from '../../../src/raster/index.js';
 import type { TileRecord } from '../../../src/storage/index.js';
 import type { PredictResults } from '../../../src/training/index.js';
 import { putModel } from '../../support/models.js';
@@ -20,8 +20,8 @@ const predict = (node: TilewrightNode, inputs: object) =>
 async function read(node: TilewrightNode, tile: TileRecord) {
   const group = tile.groups.find(({ role }) => role === 'data')!;
   const red = group.bands.findIndex(({ commonName }) => commonName === 'red');
-  const [pixels] = (await readRaster(node.storage.tilePath(tile, group.name), [red])).bands;
-  const [mask] = (await readRaster(node.storage.tilePath(tile, 'mask'))).bands;
+  const [pixels] = (await readImage(node.storage.tileImage(tile, group.name), [red])).bands;
+  const [mask] = (await readImage(node.storage.tileImage(tile, 'mask'))).bands;
   return { width: group.width, height: group.height, pixels: pixels!, mask: mask! };
 }
 

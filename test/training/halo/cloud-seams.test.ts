@@ -219,7 +219,7 @@ describe('cloud removal at the borders of tiles', () => {
     const date = cloudOver(strip(), 1.5 * SIDE, 14);
     const others = { other: strip({ shift: () => 0.05 }) };
     const [, task] = tasksOf(folder, { date, others, priors: [['other'], ['other'], ['other']] }, [0, 1, 2]);
-    const absent = { time: 0, bands: {}, mask: 'absent' };
+    const absent = { time: 0, bands: {}, mask: { path: 'absent', start: 0, bytes: 0 } };
     task!.halo.neighbours = task!.halo.neighbours.map((one) => ({
       ...{ ...one, date: absent, dates: { prior: ['other'], files: { other: absent } } },
     }));

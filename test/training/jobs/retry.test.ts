@@ -27,7 +27,7 @@ test('a retry trains only the cells that failed', { timeout: 240_000 }, async (t
   const inputs = { model: 'ndvi', epochs: 1, filter };
   const tiles = (await tilesOf(node)).filter(({ coverage }) => coverage >= 60);
   const [broken] = tiles;
-  const path = node.storage.tilePath(broken!, broken!.groups[0]!.name);
+  const path = node.storage.tileImage(broken!, broken!.groups[0]!.name).path;
   const whole = await readFile(path);
   await writeFile(path, whole.subarray(0, 100));
   const first = await jobOf('/processes/train/execution', { inputs });

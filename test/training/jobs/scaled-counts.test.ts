@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TilewrightNode } from '../../../src/node.js';
-import { readRaster } from '../../../src/raster/index.js';
+import { readImage } from '../../../src/raster/index.js';
 import type { CardSummary, PredictResults, TrainResults } from '../../../src/training/index.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
@@ -88,7 +88,7 @@ test('8-bit values can be trained on and predicted without a flag, and the card 
   const map = tiles.find(({ source, collection }) => source === 'predicted' && collection === 'counts')!;
   const base = tiles.find(({ id }) => id === map.derivedFrom[0])!;
   const [file, ndvi] = await Promise.all(
-    [base, map].map((tile) => readRaster(node.storage.tilePath(tile, tile.groups[0]!.name))),
+    [base, map].map((tile) => readImage(node.storage.tileImage(tile, tile.groups[0]!.name))),
   );
   const names = base.groups[0]!.bands.map(({ name }) => name);
   const [red, nir] = ['red', 'nir'].map((name) => file!.bands[names.indexOf(name)]!);

@@ -1,4 +1,5 @@
 /** Compares the check of a cell before its process starts with reading and cutting the whole cell. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Mask } from '../../../src/raster/index.js';
@@ -10,6 +11,7 @@ import { getModelSpec } from '../../../src/training/index.js';
 import { labelImages } from '../../../src/training/labelled-images.js';
 import { makePatches } from '../../../src/training/patches.js';
 import { randomStream } from '../../../src/utils/random.js';
+import { imageFile } from '../../support/image-file.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { type Field, field } from '../synthetic-land.js';
@@ -28,7 +30,8 @@ function tileOf({ width, height }: Field, { bands, mask }: AcquisitionFiles): Ti
 }
 
 const storage = {
-  tilePath: ({ groups }: TileRecord, name: string) => (name === 'mask' ? groups.at(-1)!.name : name),
+  tileImage: ({ groups }: { groups: { name: string }[] }, name: string) =>
+    imageFile(name === 'mask' ? groups.at(-1)!.name : name),
 };
 
 /** Returns the outcome of the training, which reads everything. */

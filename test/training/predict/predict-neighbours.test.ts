@@ -43,7 +43,7 @@ test('a halo as wide as the tile has only the eight cells around it', async () =
   const { halo } = await planHalo(
     {
       finder,
-      storage: { tilePath: () => '' } as unknown as Storage,
+      storage: { tileImage: () => ({ path: '' }) } as unknown as Storage,
       modelOf: async () => undefined,
       filesOf: async () => undefined,
     },
@@ -88,7 +88,7 @@ test('cloud removal reads the scenes of the priors of all cells, if a model read
               ? { tiles: [neighbour] }
               : { tiles: [tile, neighbour, ...others], unanswered },
         } as unknown as TileFinder,
-        storage: { tilePath: ({ id }: TileRecord) => id } as unknown as Storage,
+        storage: { tileImage: ({ id }: TileRecord) => ({ path: id }) } as unknown as Storage,
         modelOf: async () => of as ModelVersionRecord,
         filesOf: async () => ({}) as never,
       },

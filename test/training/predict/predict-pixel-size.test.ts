@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { TilewrightNode } from '../../../src/node.js';
-import { type PixelArray, readRaster } from '../../../src/raster/index.js';
+import { type PixelArray, readImage } from '../../../src/raster/index.js';
 import {
   type ModelFileLocation,
   newVersion,
@@ -77,7 +77,7 @@ function stored(side: number, valueAt: (x: number, y: number) => number): Uint16
 async function bandOf(node: TilewrightNode, tile: TileRecord, name: string) {
   const group = tile.groups.find(({ bands }) => bands.some((band) => band.name === name))!;
   const index = group.bands.findIndex((band) => band.name === name);
-  const { bands } = await readRaster(node.storage.tilePath(tile, group.name), [index]);
+  const { bands } = await readImage(node.storage.tileImage(tile, group.name), [index]);
   const { scale, offset } = group.bands[index]!;
   return { group, values: Float64Array.from(bands[0]!, (value) => value * scale + offset) };
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { PAIR_DATES, SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import type { TilewrightNode } from '../../../src/node.js';
-import { readRaster } from '../../../src/raster/index.js';
+import { readImage } from '../../../src/raster/index.js';
 import { type TileRecord, versionsOf } from '../../../src/storage/index.js';
 import type { PredictResults, TrainResults } from '../../../src/training/index.js';
 import { damageRecords } from '../../support/damage.js';
@@ -48,7 +48,7 @@ const execute = (node: TilewrightNode, inputs: object) =>
 async function valuesOf(node: TilewrightNode, tile: TileRecord, name: string): Promise<Float64Array> {
   const group = tile.groups.find(({ bands }) => bands.some((band) => band.name === name))!;
   const index = group.bands.findIndex((band) => band.name === name);
-  const { bands } = await readRaster(node.storage.tilePath(tile, group.name), [index]);
+  const { bands } = await readImage(node.storage.tileImage(tile, group.name), [index]);
   const { scale, offset } = group.bands[index]!;
   return Float64Array.from(bands[0]!, (value) => (value === group.nodata ? NaN : value * scale + offset));
 }
@@ -76,7 +76,7 @@ describe('predict', { timeout: 580_000 }, () => {
         valuesOf(node, base, 'red'),
         valuesOf(node, base, 'nir'),
       ]);
-      const mask = (await readRaster(node.storage.tilePath(base, 'mask'))).bands[0]!;
+      const mask = (await readImage(node.storage.tileImage(base, 'mask'))).bands[0]!;
       let error = 0;
       let spread = 0;
       let count = 0;
@@ -172,7 +172,7 @@ describe('predict', { timeout: 580_000 }, () => {
     assert.equal(made.tiles, cloudy.length);
     for (const tile of (await tilesOf(node)).filter(({ source }) => source === 'cloud-free')) {
       assert.equal(tile.cloudCover, 0);
-      const path = node.storage.tilePath(tile, tile.groups[0]!.name);
+      const path = node.storage.tileImage(tile, tile.groups[0]!.name).path;
       const info = JSON.parse(execFileSync('gdalinfo', ['-json', path], { encoding: 'utf8' }));
       assert.deepEqual(
         info.bands.map(({ description, type }: { description: string; type: string }) => [description, type]),

@@ -146,7 +146,7 @@ test('a cloud-free tile keeps the stored values of all pixels except cloudy ones
   });
   assert.ok(filled > 500 && filled < 9000, `${filled}`);
   assert.deepEqual(
-    made.files[0]!.record.bands.map(({ scale, offset }) => [scale, offset]),
+    made.groups[0]!.bands.map(({ scale, offset }) => [scale, offset]),
     [
       [0.0001, -0.1],
       [0.0001, -0.1],

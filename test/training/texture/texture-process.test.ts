@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
 import { inProcessTransport } from '../../../src/cli/connection.js';
 import { Client, type SimilarDocument } from '../../../src/client/index.js';
-import { readRaster } from '../../../src/raster/index.js';
+import { readImage } from '../../../src/raster/index.js';
 import { Storage } from '../../../src/storage/index.js';
 import type { TextureResults } from '../../../src/training/index.js';
 import { distanceBetween, standardise } from '../../../src/training/texture/clusters.js';
@@ -53,7 +53,7 @@ test('planted textures form clusters, are stored with their cells, and are not c
   const [record] = await toArray(storage.textures.list('planted'));
   const tile = (await storage.getTiles([record!.tile]))[0]!;
   const group = tile.groups.find(({ role }) => role === 'data')!;
-  const { header, bands } = await readRaster(storage.tilePath(tile, group.name));
+  const { header, bands } = await readImage(storage.tileImage(tile, group.name));
   const [blue, green, red] = bands.map((band) => Float32Array.from(band, (value) => value * 0.0001));
   const usable = Uint8Array.from(bands[0]!, (value) => (value === 0 ? 0 : 1));
   const levels = greyLevels({ red: red!, green: green!, blue: blue! }, usable);

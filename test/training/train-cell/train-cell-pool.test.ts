@@ -10,6 +10,7 @@ import { modelCard } from '../../../src/training/model-card.js';
 import type { CellProgress, CellResult } from '../../../src/training/train-pool.js';
 import type { TrainCellTask } from '../../../src/training/train-task.js';
 import { children, childrenGone } from '../../support/child-processes.js';
+import { imageFile } from '../../support/image-file.js';
 import { writeDate } from '../acquisition-files.js';
 import { field } from '../synthetic-land.js';
 
@@ -66,8 +67,9 @@ describe('trainCells', { timeout: 120_000 }, () => {
 
   it('skips cells that cannot be trained, and fails only damaged ones', async () => {
     const small = writeDate(folder, 'small', field(64, 64));
-    const broken = { ...dates[0]!, mask: join(folder, 'broken.tif') };
-    writeFileSync(broken.mask, 'II*\0 and no more');
+    const path = join(folder, 'broken.tif');
+    writeFileSync(path, 'II*\0 and no more');
+    const broken = { ...dates[0]!, mask: imageFile(path) };
     const results = await resultsOf([
       task('small', { dates: [small] }),
       task('broken', { dates: [broken] }),
@@ -98,7 +100,7 @@ describe('trainCells', { timeout: 120_000 }, () => {
       onEpoch: ({ id }) => {
         order.push(id);
         const [date] = id.startsWith('near') ? near : far;
-        for (const path of [date!.bands.red!.path, date!.mask]) rmSync(path, { force: true });
+        for (const path of [date!.bands.red!.path, date!.mask.path]) rmSync(path, { force: true });
       },
     });
     assert.deepEqual(order, ['near ndvi', 'near ndmi', 'far ndvi', 'far ndmi']);

@@ -202,7 +202,7 @@ test('if the seed of a cluster cannot be trained, the next most typical cell is 
   const storage = await Storage.open(data);
   for (const tile of await toArray(storage.catalogue.tiles.values()))
     if (tile.geocode === middle)
-      for (const { name } of tile.groups) await writeFile(storage.tilePath(tile, name), 'damaged');
+      for (const { name } of tile.groups) await writeFile(storage.tileImage(tile, name).path, 'damaged');
   await storage.close();
   const flags = ['--epochs', '2', '--transfer', 'similar', '--representatives-first', '--format', 'json'];
   const { stdout } = await tilewright('train', 'ndvi', ...flags, ...target);
