@@ -21,7 +21,7 @@ import {
 } from '../raster/index.js';
 import type { TileRecord } from '../storage/index.js';
 import type { TensorBand, TensorBandsTask, TileFiles } from './tasks.js';
-import { nodataValue, type TileGroupFile } from './tile.js';
+import { nodataValue, type TileGroup } from './tile.js';
 
 export async function readBandsAtSize({
   tile,
@@ -164,7 +164,7 @@ const typeOf = (pixels: PixelArray) =>
 export function fillValueOf({
   dataType,
   nodata,
-}: TileGroupFile | { dataType: TileGroupFile['dataType']; nodata: number | null }) {
+}: TileGroup | { dataType: TileGroup['dataType']; nodata: number | null }) {
   return nodataAsType(dataType, nodata ?? undefined) ?? fillValueFor(dataType, undefined);
 }
 

@@ -30,7 +30,7 @@ import {
 } from '../raster/index.js';
 import { noMask } from './errors.js';
 import type { CutTileTask, MadeTile, TileFiles } from './tasks.js';
-import { cellGroup, type TileGroupFile } from './tile.js';
+import { cellGroup, type TileGroup } from './tile.js';
 
 /** Returns null if the cell holds no data. */
 export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<MadeTile | null> {
@@ -51,12 +51,7 @@ export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<Ma
 }
 
 /** Makes a group of the new tile from the groups of the same name in all sources. */
-async function cutGroup(
-  tile: CutTileTask['tile'],
-  sources: TileFiles[],
-  group: TileGroupFile,
-  size: PixelGrid,
-) {
+async function cutGroup(tile: CutTileTask['tile'], sources: TileFiles[], group: TileGroup, size: PixelGrid) {
   const cell = cellGroup(tile, { group, header: await openImage(group) }, size);
   const to = geoBoxOfCell(tile.grid, tile.geocode, size);
   const pixels = size.width * size.height;
@@ -177,7 +172,7 @@ export function geoBoxOfCell(grid: GridName, geocode: string, { width, height }:
  * of both cells coincide. Pixels outside of `from` hold no data.
  */
 export async function reprojectBands(
-  group: ImageFile & Pick<TileGroupFile, 'nodata' | 'dataType'>,
+  group: ImageFile & Pick<TileGroup, 'nodata' | 'dataType'>,
   bands: number[],
   from: CellGeoBox,
   to: CellGeoBox,

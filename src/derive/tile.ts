@@ -15,17 +15,17 @@ import type { GroupRecord } from '../storage/index.js';
 import { noMask } from './errors.js';
 import type { NewTile, TileFiles } from './tasks.js';
 
-export type TileGroupFile = TileFiles['groups'][number];
+export type TileGroup = TileFiles['groups'][number];
 
 export interface GroupImage {
-  group: TileGroupFile;
+  group: TileGroup;
   header: RasterHeader;
   bands: PixelArray[];
   /** The pixels of each band that hold data. */
   valid: BandValidity[];
 }
 
-export async function readGroup(group: TileGroupFile): Promise<GroupImage> {
+export async function readGroup(group: TileGroup): Promise<GroupImage> {
   return { group, ...(await readImage(group)) };
 }
 
@@ -48,7 +48,7 @@ export async function readMask(tile: TileFiles): Promise<GroupImage & { codes: U
 }
 
 /** The record of a tile's mask. Throws TW_WRANGLE_NO_MASK. */
-export function maskRecord(tile: TileFiles): TileGroupFile {
+export function maskRecord(tile: TileFiles): TileGroup {
   const mask = tile.groups.find(({ role }) => role === 'mask');
   if (!mask) throw noMask(tile.geocode);
   return mask;

@@ -18,7 +18,7 @@ import {
 } from './errors.js';
 import { fsyncPath, makeFolderDurably, removeVersions, writeFileDurably } from './files.js';
 
-/** A folder of another format is refused: its tiles have other pixel grids, and masks of another meaning. */
+/** A folder of another format is refused: its tiles have other files and pixel grids, and masks of another meaning. */
 const FOLDER_FORMAT = 4;
 
 /** `node.json`: created once and never changed. */

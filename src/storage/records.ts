@@ -105,7 +105,7 @@ export interface GroupRecord {
   /** True if the values of a `data` group are codes, which must not be averaged. */
   codes?: true;
   bands: BandRecord[];
-  /** Of the part of the file that holds the image. */
+  /** Size and checksum of the image in the file. */
   bytes: number;
   crc32: number;
 }

@@ -121,7 +121,7 @@ const SCHEMA_GROUP_MEMBERS = {
   bands: listOf(BAND_SCHEMA),
 };
 
-/** Members of a group that differ from tile to tile: its size and its file. */
+/** Members of a group that differ from tile to tile: its size, and that and the checksum of its image. */
 const TILE_GROUP_MEMBERS = { width: COUNT, height: COUNT, bytes: COUNT, crc32: COUNT };
 
 /** JSON Schema of a `TileRecord`. */

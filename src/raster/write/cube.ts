@@ -45,8 +45,8 @@ type CubeLevel = StoredBlocks & { offsets: Uint32Array; byteCounts: Uint32Array 
 
 /**
  * Writes rows of blocks in order. The bytes passed to `write` follow the header, which has `headerBytes` bytes and which
- * `finish` returns. Invariant: all rows of blocks before `row` are written, and `picture` has every `step`-th pixel of them. Block positions
- * without data among them have offset and length 0 in all bands, which readers treat as nodata.
+ * `finish` returns. Invariant: all rows of blocks before `row` are written, and `picture` has every `step`-th pixel of them. Block
+ * positions without data among them have offset and length 0 in all bands, which readers treat as nodata.
  */
 class CubeWriter {
   readonly headerBytes: number;
