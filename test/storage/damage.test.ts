@@ -58,8 +58,8 @@ test('verify lists a flipped, a truncated, a lost and an unknown file', async (t
   await rm(paths[2]!);
   await writeFile(join(dir, 'tiles/geohash/stray.txt'), 'x');
   await writeFile(join(dirname(paths[2]!), 'stray.tif'), 'x');
-  await mkdir(join(dir, 'tiles/geohash/9q8/9q8yy/no-such-tile/000000/deeper'), { recursive: true });
-  await writeFile(join(dir, 'tiles/geohash/9q8/9q8yy/no-such-tile/000000/deeper/a'), 'twelve bytes');
+  await mkdir(join(dir, 'tiles/geohash/9q8/9q8yy/no-such-tile.000000/deeper'), { recursive: true });
+  await writeFile(join(dir, 'tiles/geohash/9q8/9q8yy/no-such-tile.000000/deeper/a'), 'twelve bytes');
   await mkdir(join(dir, 'models/ndvi/sentinel-2-l2a/geohash/9q8yy/000000.tmp'), { recursive: true });
 
   let last = { tiles: 0, files: 0, bytes: 0 };
@@ -81,7 +81,7 @@ test('verify lists a flipped, a truncated, a lost and an unknown file', async (t
     new Set([
       'tiles/geohash/stray.txt 1',
       `${relative(join(dirname(paths[2]!), 'stray.tif'))} 1`,
-      'tiles/geohash/9q8/9q8yy/no-such-tile/000000 12',
+      'tiles/geohash/9q8/9q8yy/no-such-tile.000000 12',
       'models/ndvi/sentinel-2-l2a/geohash/9q8yy/000000.tmp 0',
     ]),
   );
@@ -188,7 +188,7 @@ test('verify lists a lost folder, a lost record, a lost model file and a tile wi
   );
   await rm(storage.models.path(model, 'weights.bin'));
   const [a, b] = await storage.getTiles([tileKey('a', 7), tileKey('b', 7)]);
-  await rm(dirname(dirname(storage.tileImage(a!, '10m').path)), { recursive: true });
+  await rm(dirname(storage.tileImage(a!, '10m').path), { recursive: true });
   await catalogue.write([catalogue.tiles.delete(b!.id)]);
   await catalogue.write([catalogue.scenes.delete(`${COLLECTION.id}/c`)]);
   const { problems, orphans } = await verify(storage);

@@ -15,7 +15,7 @@ import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../sample-scenes.js';
 
 const folderOf = (n: number) =>
-  `tiles/geohash/9q${n % 3}/9q${n % 3}${n % 2}/c_s${n}_g9q${n % 3}${n % 2}/v00000${n}`;
+  `tiles/geohash/9q${n % 3}/9q${n % 3}${n % 2}/c_s${n}_g9q${n % 3}${n % 2}.v00000${n}`;
 
 async function write(dir: string, folder: string, bytes: number, used = 0): Promise<void> {
   const path = join(dir, folder, '10m.tif');
@@ -105,7 +105,8 @@ test('a tile that another node commits is evicted like all tiles of this node', 
   const tiles = new TileCache(source, {} as ObjectStore, undefined, () => false, assert.ifError);
   atEnd(t, () => tiles.close());
   const tileOf = (n: number) => {
-    const [, grid, , geocode, id, version] = folderOf(n).split('/');
+    const [, grid, , geocode, name] = folderOf(n).split('/');
+    const [id, version] = name!.split('.');
     return { grid, geocode, id, version, groups: [] } as unknown as TileRecord;
   };
   // This node made the files of tile 1 for the commit of another node, and those of tile 2 for its own.
