@@ -10,6 +10,7 @@ import {
   type BandValidity,
   type DataType,
   declaredNodata,
+  imageKey,
   Mask,
   type PixelArray,
   type Window,
@@ -269,7 +270,8 @@ function storedBands(
   rasters: ReadRasters,
 ): StoredBands | undefined {
   const files = inputs.map((name) => bands[name]!);
-  const headers = files.map(({ path }) => rasters.get(path)!.header);
+  const read = files.map((file) => rasters.get(imageKey(file))!);
+  const headers = read.map(({ header }) => header);
   const [{ dataType }] = headers;
   // Float tiles of older versions declare no nodata value.
   const nodata = declaredNodata(dataType, headers[0].nodata);
@@ -284,8 +286,8 @@ function storedBands(
   return {
     dataType,
     nodata,
-    bands: files.map(({ path, band, scale, offset }) => ({
-      pixels: rasters.get(path)!.bands.get(band)!,
+    bands: files.map(({ band, scale, offset }, i) => ({
+      pixels: read[i]!.bands.get(band)!,
       scale,
       offset,
     })),

@@ -180,5 +180,5 @@ test('a stopped fill keeps its tiles, and the next one makes the rest', async (t
 
 async function filesMade(dir: string): Promise<number> {
   const names = await readdir(join(dir, 'tiles'), { recursive: true });
-  return names.filter((name) => /_filled-.*mask\.tif$/.test(name)).length;
+  return names.filter((name) => /_filled-.*\.tif$/.test(name)).length;
 }
