@@ -1,4 +1,5 @@
 /** Reads everything in a recovered cluster, from every node and from the store. */
+
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -11,6 +12,7 @@ import { DERIVED_COLLECTION, PREDICT, SPLIT, sumsOf, TRAIN } from './derived-sce
 import type { Derived } from './history.js';
 import { runJob, stackAll } from './jobs.js';
 import type { FoundTile } from './observe.js';
+import { WHOLE } from './scene-deliveries.js';
 import { readAll, readTile, type Setting } from './workload.js';
 
 /** Small pages, so that a listing has several. */
@@ -105,21 +107,14 @@ async function count({ history }: Setting, { name, url }: TestNode): Promise<voi
   });
 }
 
-/** True if the files of a tile are in the store with the correct bytes. */
+/** Compares the file of a tile in the store with that of its delivery. */
 async function problemsInStore({ cluster, deliveries }: Setting, tile: FoundTile): Promise<Violation[]> {
   const { id, version, delivery } = tile;
-  const violations: Violation[] = [];
   const geocode = id.slice(id.lastIndexOf('_') + 2);
-  for (const group of deliveries.groups()) {
-    const name = join('tiles/geohash', geocode.slice(0, 3), geocode, id, version, `${group}.tif`);
-    const bytes = await readFile(join(cluster.store, name)).catch((error: Error) => error);
-    const isRight = !(bytes instanceof Error) && crc32(bytes) === deliveries.sumOf(id, group, delivery);
-    if (!isRight)
-      violations.push({
-        rule: 'right bytes',
-        detail: `${name} in the store: ${bytes instanceof Error ? bytes.message : 'other bytes'}`,
-        events: [],
-      });
-  }
-  return violations;
+  const [group] = deliveries.groups();
+  const name = join('tiles/geohash', geocode.slice(0, 3), geocode, `${id}.${version}`, `${group}.tif`);
+  const bytes = await readFile(join(cluster.store, name)).catch((error: Error) => error);
+  if (!(bytes instanceof Error) && crc32(bytes) === deliveries.sumOf(id, WHOLE, delivery)) return [];
+  const detail = `${name} in the store: ${bytes instanceof Error ? bytes.message : 'other bytes'}`;
+  return [{ rule: 'right bytes', detail, events: [] }];
 }

@@ -8,8 +8,10 @@ import { ask, askJson, COLLECTION, findAll, outcomeOf, startIngest, until } from
 export const SCENES = 12;
 /** A scene has a first delivery, and corrected ones that cover other cells. */
 export const DELIVERIES = 3;
-/** The group of the tile files; the other group is `mask`. */
+/** The group of the tiles; the other image of their file is `mask`. */
 const GROUPS = ['1000m', 'mask'];
+/** Stands for all images of a file. */
+export const WHOLE = 'whole';
 
 export class Deliveries {
   readonly scenes: string[] = [];
@@ -43,7 +45,7 @@ export class Deliveries {
     return GROUPS;
   }
 
-  /** CRC-32 of a file. */
+  /** CRC-32 of an image; of the group `WHOLE`, that of the file with all images. */
   sumOf(tile: string, group: string, delivery: number): number | undefined {
     return this.sums.get(`${tile} ${group} ${delivery}`);
   }
@@ -71,10 +73,13 @@ export class Deliveries {
     for (const { id, scene } of tiles) {
       const key = `${scene} ${delivery}`;
       this.tiles.set(key, (this.tiles.get(key) ?? new Set()).add(id));
+      let whole = 0;
       for (const group of GROUPS) {
-        const bytes = await (await ask(url, `/tiles/${id}/${group}.tif`)).arrayBuffer();
-        this.sums.set(`${id} ${group} ${delivery}`, crc32(Buffer.from(bytes)));
+        const bytes = Buffer.from(await (await ask(url, `/tiles/${id}/${group}.tif`)).arrayBuffer());
+        this.sums.set(`${id} ${group} ${delivery}`, crc32(bytes));
+        whole = crc32(bytes, whole);
       }
+      this.sums.set(`${id} ${WHOLE} ${delivery}`, whole);
     }
     const { collections } = await askJson<{ collections: { id: string }[] }>(url, '/collections');
     if (collections.length !== 1 || collections[0]!.id !== COLLECTION)

@@ -81,7 +81,7 @@ test('the limit holds; other files are fetched on demand; a lost object is named
   assert.ok(b.storage.cacheStats!.misses > 0);
 
   const [tile] = await tilesOf(b.storage);
-  const name = `tiles/geohash/${tile!.geocode.slice(0, 3)}/${tile!.geocode}/${tile!.id}/${tile!.version}/10m.tif`;
+  const name = `tiles/geohash/${tile!.geocode.slice(0, 3)}/${tile!.geocode}/${tile!.id}.${tile!.version}/10m.tif`;
   await where.objects.delete([name]);
   await unlink(b.storage.tileImage(tile!, '10m').path).catch(() => undefined);
   await assert.rejects(

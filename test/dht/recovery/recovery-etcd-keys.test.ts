@@ -239,7 +239,7 @@ test('versions grow across restores, and garbage collection keeps objects that a
     for (const tile of await a.storage.getTiles(a.storage.index.query({}).ids))
       for (const { name, crc32 } of tile.groups)
         await where.objects.get(
-          `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}/${tile.version}/${name}.tif`,
+          `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}.${tile.version}/${name}.tif`,
           { crc32 },
         );
     await a.stop();

@@ -92,7 +92,7 @@ async function assertHolds(
       const { n } = own.find(({ id }) => id === tile.id)!;
       assert.equal(tile.start, n * 1000, tile.id);
       for (const { name, crc32 } of tile.groups) {
-        const path = `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}/${tile.version}/${name}.tif`;
+        const path = `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}.${tile.version}/${name}.tif`;
         assert.deepEqual(await objects.get(path, { crc32 }), bytesOf(n, tile.geocode, name));
       }
     }

@@ -52,7 +52,7 @@ async function assertWhole(
   const { ids } = storage.index.query({});
   for (const tile of await storage.getTiles(ids))
     for (const { name, crc32 } of tile.groups) {
-      const path = `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}/${tile.version}/${name}.tif`;
+      const path = `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}.${tile.version}/${name}.tif`;
       await objects.get(path, { crc32 });
       files.add(path);
     }
