@@ -155,7 +155,7 @@ function planNotes(scene: Scene, collection: CollectionRecord, grid: Grid): Scen
  * mask. The file of the finest data group also has the mask.
  */
 export interface CutPass {
-  /** Indexes of the groups within the scene. */
+  /** Indexes of the groups within the scene, in the order of their images in the file. */
   groups: number[];
   /** True if one of them is a cube, which is cut separately, see `cut/cube.ts`: its rows would not fit into memory. */
   hasCube: boolean;
@@ -190,6 +190,8 @@ export function planCutPasses(scene: Scene, quality: boolean): CutPass[] {
     passes.set(size, [...(passes.get(size) ?? []), g]);
   }
   const all = [...passes.values()].map((groups): CutPass => {
+    // Cubes are written first, because they are larger than memory.
+    groups.sort((a, b) => Number(isCubeGroup(scene.groups[b]!)) - Number(isCubeGroup(scene.groups[a]!)));
     const sources = groups.map((g) => scene.groups[g]!);
     return { groups, hasCube: sources.some(isCubeGroup), sources, mask: null };
   });

@@ -5,6 +5,7 @@
 
 import { rmSync } from 'node:fs';
 import {
+  type BandValidity,
   bytesPerSample,
   type ControlGrid,
   CUBE_BLOCK_SIDE,
@@ -31,6 +32,7 @@ import {
   type CellImage,
   type CubeTask,
   type CutResult,
+  type MaskFigures,
   type SourceFiles,
   type SourceRows,
   validityBands,
@@ -94,60 +96,65 @@ export function cubeMemoryBounds(cell: CubeCell, source: GeoBox): { least: numbe
 interface CutGroup {
   record: CellImage['record'];
   pixels: PixelValidity;
+  /** Set if it is written. */
+  place?: PlacedImage;
 }
 
 /**
- * Cuts the cubes of a file, then its other groups. Null, and no file, if no group holds data in the cell; with a mask, if the tile holds
- * none. Throws system errors.
+ * Cuts the cubes of a file, which come first, and its other groups. Null, and no file, if no group holds data in the cell; with a mask, if
+ * the tile holds none. Throws system errors.
  */
 export async function cutCubes(task: CubeTask): Promise<CutResult | null> {
-  const { cells, path, mask } = task;
+  const { cells, sources, path, mask } = task;
   const file = new CubeFile(path);
   try {
     const groups: CutGroup[] = [];
-    const placed: PlacedImage[] = [];
     const images: CellImage[] = [];
     for (const [g, cell] of cells.entries()) {
-      const source = task.sources[g]!;
-      if (isHyperspectral(cell.bands)) {
-        const { place, ...group } = await cutCube(file, task, cell, source);
-        groups.push(group);
-        placed.push(place);
-      } else {
-        const warped = warpGroup(cell, await readSource(cell, source), controlGrids(cell));
-        const { image } = encodeGroup(cell, warped);
-        groups.push({ record: image.record, pixels: pixelValidity(warped.valid, cell.bands) });
-        images.push(image);
+      const source = sources[g]!;
+      if (isCube(cell)) {
+        groups.push(await cutCube(file, task, cell, source));
+        continue;
       }
+      const warped = warpGroup(cell, await readSource(cell, source), controlGrids(cell));
+      const { image } = encodeGroup(cell, warped);
+      groups.push({ record: image.record, pixels: pixelValidity(warped.valid, cell.bands) });
+      images.push(image);
     }
-    const validity = groups.map(({ pixels }, g) => packValidity(cells[g]!, pixels));
-    const ofData = validity.filter((_, g) => cells[g]!.role === 'data');
-    const size = cells[mask?.reference ?? 0]!;
-    const tile = tileValidity([...ofData, ...(mask?.others ?? [])], size);
-    if (tile.some?.includes(1) === false) {
+    const validity = groups.flatMap(({ pixels }, g) =>
+      cells[g]!.role === 'data' ? [packValidity(cells[g]!, pixels)] : [],
+    );
+    const tile = mask && tileValidity([...validity, ...mask.others], cells[mask.reference]!);
+    if (tile ? !holdsData(tile.some) : !groups.some(({ pixels }) => holdsData(pixels.some))) {
       rmSync(path);
       return null;
     }
-    const figures = mask && (await makeMask(task, mask, tile));
-    if (figures) images.push(figures.image);
-    placed.push(...images.map(({ bytes }) => file.add(bytes)));
-    const records = [...groups, ...(figures ? [figures.image] : [])];
-    const { image: _, ...own } = figures ?? { image: undefined };
+    const made = mask && tile && (await makeMask(task, mask, tile.some));
+    if (made) images.push(made.image);
+    const records = [...groups, ...(made ? [made.image] : [])];
+    const placed = [
+      ...groups.flatMap(({ place }) => place ?? []),
+      ...images.map(({ bytes }) => file.add(bytes)),
+    ];
     return {
       file: { ...placedFile(records, placed), bytes: null },
-      validity: ofData,
-      mask: figures && { ...(own as Omit<typeof figures, 'image'>), coverage: tile.coverage },
+      validity,
+      mask: made && { ...made.figures, coverage: tile!.coverage },
     };
   } finally {
     file.close();
   }
 }
 
+const isCube = ({ role, bands }: CellGroup) => role === 'data' && isHyperspectral(bands);
+
+const holdsData = (valid: BandValidity) => valid === null || valid.includes(1);
+
 async function makeMask(
   { cells, sources }: CubeTask,
   { reference, quality }: NonNullable<CubeTask['mask']>,
-  { some }: ReturnType<typeof tileValidity>,
-) {
+  some: BandValidity,
+): Promise<{ image: CellImage; figures: MaskFigures }> {
   const cell = cells[reference]!;
   const read: SourceRows[] = [];
   for (const { source, band } of quality) {
@@ -156,7 +163,9 @@ async function makeMask(
   }
   const tables = quality.map(({ codes }, source) => ({ source, band: 0, codes }));
   const initial = initialMask(some, cell.width * cell.height);
-  return encodeMask(cell, computeMaskCodes(read, tables, controlGrids(cell), initial));
+  const codes = computeMaskCodes(read, tables, controlGrids(cell), initial);
+  const { image, ...figures } = encodeMask(cell, codes);
+  return { image, figures };
 }
 
 async function cutCube(
@@ -164,7 +173,7 @@ async function cutCube(
   task: CubeTask,
   cell: CellGroup,
   source: SourceFiles,
-): Promise<CutGroup & { place: PlacedImage }> {
+): Promise<CutGroup> {
   const { header } = source.bands[0]!;
   const image = cubeImage(cell);
   file.begin(image);

@@ -122,7 +122,7 @@ export async function cutScene(
   }
   await write.publish(kept.map(({ geocode }) => geocode));
   signal?.throwIfAborted();
-  return { tiles: kept.map((cell) => tileRecord(scene, write, cell)), negative };
+  return { tiles: kept.map((cell) => tileRecord(work, cell)), negative };
 }
 
 /** Cuts the file of one pass out of all cells. */
@@ -399,10 +399,12 @@ async function stagedPath({ write }: CutContext, cell: CellState, file: string):
   return join(cell.folder, `${file}.tif`);
 }
 
-function tileRecord(scene: Scene, write: SceneWrite, { geocode, files }: CellState): TileRecord {
+function tileRecord({ scene, write, passes }: CutContext, { geocode, files }: CellState): TileRecord {
   const written = files as WrittenFile[];
-  const groups = new Map(written.flatMap((file) => file.groups.map((group) => [group.name, group])));
-  const names = [...scene.groups.map(({ name }) => name), 'mask'];
+  // The groups of a file have the order of its images, and the mask is the last image of the last file.
+  const images = written.map((file) => file.groups.values());
+  const nextOf = (file: number) => images.at(file)!.next().value as GroupRecord;
+  const groups = scene.groups.map((_, g) => nextOf(passes.findIndex((pass) => pass.groups.includes(g))));
   const { coverage, ...figures } = written.at(-1)!.mask!;
   return {
     id: write.tileId(geocode),
@@ -417,7 +419,7 @@ function tileRecord(scene: Scene, write: SceneWrite, { geocode, files }: CellSta
     platform: scene.platform,
     coverage,
     ...figures,
-    groups: names.map((name) => groups.get(name)!),
+    groups: [...groups, nextOf(-1)],
     derivedFrom: [],
     ...(scene.via !== undefined && { via: scene.via }),
     ...(scene.warnings.length > 0 && { warnings: scene.warnings }),
