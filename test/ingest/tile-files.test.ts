@@ -7,6 +7,7 @@ import { crc32 } from 'node:zlib';
 import { writeLandsatLikeScene, writeSafe, writeSpectrometerLikeSeries } from '../../data-samples/index.js';
 import { encodeCog, gdalName, readImage } from '../../src/raster/index.js';
 import { filesOf, type TileRecord, tileFolder } from '../../src/storage/index.js';
+import { writeEnvi } from '../raster/envi.js';
 import { gdal, gdalPixels, needsGdal } from '../raster/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
@@ -28,6 +29,22 @@ const PRODUCTS: Record<string, (folder: string) => Promise<object>> = {
   'a cube': async (folder) => {
     await writeSpectrometerLikeSeries(folder, { size: { width: 130, height: 90 }, dates: 1, bands: 20 });
     return { href: folder, collection: 'cubes' };
+  },
+  'a cube with a band of quality': async (folder) => {
+    await mkdir(folder);
+    const [width, height] = [130, 90];
+    const bands = Array.from({ length: 18 }, (_, band) =>
+      Array.from({ length: width * height }, (_, i) =>
+        band === 0 ? 2 * Number(i % 7 === 0) : 1 + ((i * band) % 999),
+      ),
+    );
+    const lines = [
+      'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}',
+      ...['acquisition time = 2024-06-01T10:00:00Z', 'wavelength units = nm', 'data ignore value = 0'],
+      `wavelength = {${bands.map((_, band) => 400 + 20 * band).join()}}`,
+    ];
+    writeEnvi(join(folder, 'cube.bil'), { width, height, bands, type: 'uint16', interleave: 'bil', lines });
+    return { href: folder, collection: 'cubes', maskBand: 1 };
   },
   'a mask for each band': async (folder) => {
     const [width, height] = [200, 180];
