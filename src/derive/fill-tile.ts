@@ -34,6 +34,8 @@ import {
   gapsOf,
   MAX_INPUTS,
   NO_SOURCE,
+  otherDatesShare,
+  PROVENANCE_GROUP,
   positionsOf,
   resizeNearest,
   restoreRims,
@@ -41,6 +43,7 @@ import {
   type TargetBand,
   windowOf,
 } from './gaps.js';
+import { targetWarnings } from './shares.js';
 import type { FillTargets, FillTileTask, MadeTile, TileFiles } from './tasks.js';
 import { cellGroup, type GroupImage, imageGroups, nodataValue, readGroup, readMask } from './tile.js';
 
@@ -88,9 +91,6 @@ function findBand(wanted: BandRecord, own: BandRecord[], others: BandRecord[]): 
   return others.findIndex(({ commonName }) => commonName === wanted.commonName);
 }
 
-/** Group of a filled tile with the input of each pixel. */
-const PROVENANCE_GROUP = 'provenance';
-
 /** Returns null if no donor has a usable pixel. */
 export async function fillTile({
   tile,
@@ -101,6 +101,7 @@ export async function fillTile({
 }: FillTileTask): Promise<MadeTile | null> {
   // The base may be a filled tile; its provenance is replaced.
   const base = { ...task.base, groups: task.base.groups.filter(({ name }) => name !== PROVENANCE_GROUP) };
+  const former = task.base.groups.find(({ name }) => name === PROVENANCE_GROUP);
   const mask = await readMask(base);
   const share = shareOfCell(gridByName(base.grid), base.geocode, dilate);
   const { width, height } = mask.group;
@@ -145,10 +146,21 @@ export async function fillTile({
   if (used.length === 0) return null;
   const codes = cellGroup(tile, mask);
   const data = images.filter(({ file }) => file.record.role === 'data').map(({ validity }) => validity);
-  const { file, ...figures } = encodeMaskFile(codes, finishedMask(composite));
-  const files = [...images.map((image) => image.file), provenanceFile(codes, composite, gapSources), file];
+  const finished = finishedMask(composite);
+  const { file, ...figures } = encodeMaskFile(codes, finished);
+  const provenance = provenanceBands(codes, composite, gapSources);
+  const files = [...images.map((image) => image.file), provenanceFile(codes, provenance), file];
   const { coverage } = tileValidity(data, codes);
-  return { files, coverage, ...figures, used: [0, ...used.map((donor) => donor + 1)], rims };
+  const isKept = composite.provenance.map((number) => Number(number === 0));
+  const earlier = former
+    ? (await readGroup(former)).bands.map((band) => isKept.map((is, i) => is * band[i]!))
+    : [];
+  return {
+    ...{ files, coverage, ...figures, rims },
+    ...otherDatesShare(finished, [...provenance.map(({ pixels }) => pixels), ...earlier]),
+    warnings: targetWarnings({ coverage, ...figures }, targets),
+    used: [0, ...used.map((donor) => donor + 1)],
+  };
 }
 
 /** A group of a new tile. */
@@ -297,12 +309,15 @@ async function fillPixels(
 }
 
 /** The band `source_index`, and one for each band some of whose values are of other inputs than the pixel. */
-function provenanceFile(size: CellGroup, { provenance }: Composite, gaps: GapSource[]): CellFile {
+function provenanceBands(size: CellGroup, { provenance }: Composite, gaps: GapSource[]) {
   const planes = gaps.map(({ band, sources, ...grid }) => {
     const ofBand = resizeNearest(sources, grid, size);
     return { name: `source_index_${band}`, pixels: provenance.map((pixel, i) => ofBand[i] || pixel) };
   });
-  const bands = [{ name: 'source_index', pixels: provenance }, ...planes];
+  return [{ name: 'source_index', pixels: provenance }, ...planes];
+}
+
+function provenanceFile(size: CellGroup, bands: { name: string; pixels: Uint8Array }[]): CellFile {
   const cell: CellGroup = {
     ...size,
     name: PROVENANCE_GROUP,

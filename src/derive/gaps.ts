@@ -10,6 +10,8 @@ import {
 } from '../raster/index.js';
 import type { RimPixels } from './tasks.js';
 
+/** Group of a filled tile with the input of each pixel. */
+export const PROVENANCE_GROUP = 'provenance';
 /** Value of `provenance` for pixels without data. */
 export const NO_SOURCE = 255;
 /** Number of inputs that provenance can distinguish. */
@@ -85,6 +87,22 @@ const FOUR_CLEAR = Mask.clear * 0x01010101;
 /** The mask of a finished composite, in which clear pixels of donors have their own code. */
 export function finishedMask({ mask, provenance }: Composite): Uint8Array {
   return mask.map((code, i) => (code === Mask.clear && provenance[i] !== 0 ? Mask.otherDate : code));
+}
+
+const isOtherInput = (number: number) => number !== 0 && number !== NO_SOURCE;
+
+/**
+ * Percent of the pixels with data that have values of other dates, in some band at least: snow and pixels that were not assessed count,
+ * whose codes do not tell it. `provenance`: numbers of inputs, of which 0 is the tile's own date. Empty if there are none.
+ */
+export function otherDatesShare(codes: Uint8Array, provenance: Uint8Array[]): { otherDates?: number } {
+  let [all, others] = [0, 0];
+  for (const [i, code] of codes.entries()) {
+    if (code === Mask.nodata) continue;
+    all++;
+    if (code === Mask.otherDate || provenance.some((plane) => isOtherInput(plane[i]!))) others++;
+  }
+  return others > 0 ? { otherDates: (100 * others) / all } : {};
 }
 
 /** Provenance at the size of a coarser group: each pixel gets the provenance of the fine pixel at its centre. */

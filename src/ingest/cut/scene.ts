@@ -426,7 +426,6 @@ function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: CellS
     footprint: mask.footprint,
     derivedFrom: [],
     ...(scene.via !== undefined && { via: scene.via }),
-    ...(scene.warnings.length > 0 && { warnings: scene.warnings }),
     createdAt: Date.now(),
   };
 }

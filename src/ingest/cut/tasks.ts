@@ -176,6 +176,8 @@ export interface CellFile {
 export interface MaskResult
   extends Pick<TileRecord, 'cloudCover' | 'footprint' | 'estimated' | 'otherDates'> {
   file: CellFile;
+  /** Percent of the pixels with data. */
+  shares: { notAssessed: number; stillCloud: number };
 }
 
 /** The mask of a tile, and percent of its pixels with data in every band of the tile. */
