@@ -105,7 +105,9 @@ export async function* planPrediction(
     facts: planned?.isPartial ? { ...facts, model: { ...facts.model, halo: 'partial' } } : facts,
     // A new or changed date of the prior, or neighbour, replaces the tile.
     around: [...others.map((other) => other.tile), ...(planned?.tiles ?? [])],
-    warnings: planned?.warnings ?? [],
+    warnings: planned
+      ? [...planned.warnings, ...planned.blended.filter(({ id }) => id !== model.id).flatMap(baselineWarning)]
+      : [],
     jobWarnings: [...leftOut, ...baselineWarning(model)],
     ...(recipe.length > 0 && { recipe: recipe.join('\n') }),
     task: async (made) => ({
@@ -252,7 +254,8 @@ interface PlannedHalo {
   models: string;
   /** True if tiles may be missing, because no node answered for them, or if a model of a neighbour is damaged. */
   isPartial: boolean;
-  /** Warnings about missing tiles and models, and about blended models that are worse than their baseline. */
+  blended: ModelVersionRecord[];
+  /** Warnings about missing tiles and models. */
   warnings: string[];
 }
 
@@ -269,6 +272,7 @@ export async function planHalo(
   const neighbours: TileNeighbour[] = [];
   const tiles: TileRecord[] = [];
   const models: string[] = [];
+  const blended: ModelVersionRecord[] = [];
   const warnings: string[] = [];
   let isPartial = found.unanswered > 0;
   if (isPartial) warnings.push('some tiles around it could not be found, because nodes did not answer');
@@ -296,7 +300,7 @@ export async function planHalo(
     const files = model && (await context.filesOf(model));
     if (model && files) {
       models.push(`${model.id} ${model.version}`);
-      warnings.push(...baselineWarning(model));
+      blended.push(model);
       readsPrior ||= hasPrior(model);
     } else if (model) {
       leaveOut(`the model ${model.id}, version ${model.version},`, 'its files are damaged or lost');
@@ -319,6 +323,7 @@ export async function planHalo(
     tiles: [...tiles, ...(dates?.tiles ?? [])],
     models: models.join('\n'),
     isPartial: isPartial || (dates?.isPartial ?? false),
+    blended,
     warnings,
   };
 }
