@@ -151,13 +151,13 @@ export async function fillTile({
   const provenance = provenanceBands(codes, composite, gapSources);
   const files = [...images.map((image) => image.file), provenanceFile(codes, provenance), file];
   const { coverage } = tileValidity(data, codes);
-  const isKept = composite.provenance.map((number) => Number(number === 0));
-  const earlier = former
-    ? (await readGroup(former)).bands.map((band) => isKept.map((is, i) => is * band[i]!))
-    : [];
+  const earlier = former ? (await readGroup(former)).bands : [];
+  const kept = earlier.map((band) =>
+    composite.provenance.map((number, i) => (number === 0 ? band[i]! : NO_SOURCE)),
+  );
   return {
     ...{ files, coverage, ...figures, rims },
-    ...otherDatesShare(finished, [...provenance.map(({ pixels }) => pixels), ...earlier]),
+    ...otherDatesShare(finished, [...provenance.map(({ pixels }) => pixels), ...kept]),
     warnings: targetWarnings({ coverage, ...figures }, targets),
     used: [0, ...used.map((donor) => donor + 1)],
   };

@@ -89,18 +89,19 @@ export function finishedMask({ mask, provenance }: Composite): Uint8Array {
   return mask.map((code, i) => (code === Mask.clear && provenance[i] !== 0 ? Mask.otherDate : code));
 }
 
-const isOtherInput = (number: number) => number !== 0 && number !== NO_SOURCE;
-
 /**
  * Percent of the pixels with data that have values of other dates, in some band at least: snow and pixels that were not assessed count,
  * whose codes do not tell it. `provenance`: numbers of inputs, of which 0 is the tile's own date. Empty if there are none.
  */
 export function otherDatesShare(codes: Uint8Array, provenance: Uint8Array[]): { otherDates?: number } {
+  const isOther = new Uint8Array(codes.length);
+  for (const plane of provenance)
+    for (let i = 0; i < plane.length; i++) if (plane[i] !== 0 && plane[i] !== NO_SOURCE) isOther[i] = 1;
   let [all, others] = [0, 0];
-  for (const [i, code] of codes.entries()) {
-    if (code === Mask.nodata) continue;
+  for (let i = 0; i < codes.length; i++) {
+    if (codes[i] === Mask.nodata) continue;
     all++;
-    if (code === Mask.otherDate || provenance.some((plane) => isOtherInput(plane[i]!))) others++;
+    if (codes[i] === Mask.otherDate || isOther[i] === 1) others++;
   }
   return others > 0 ? { otherDates: (100 * others) / all } : {};
 }

@@ -90,6 +90,13 @@ async function shares({ storage }: TilewrightNode, tile: TileRecord): Promise<st
   const [mask] = await pixelsOf(storage, tile, 'mask');
   const isFilled = tile.groups.some(({ name }) => name === 'provenance');
   const sources = isFilled ? await pixelsOf(storage, tile, 'provenance') : [];
+  // A filled tile that was filled again keeps pixels of other dates of its base.
+  const base = tile.source === 'filled' ? await storage.catalogue.tiles.get(tile.derivedFrom[0]!) : undefined;
+  if (base?.source === 'filled')
+    for (const plane of await pixelsOf(storage, base, 'provenance'))
+      sources.push(
+        plane.map((number: number, i: number) => (sources[0]![i] === 0 ? number : 0)) as Uint8Array,
+      );
   const data = Array.from(mask!.keys()).filter((i) => mask![i] !== Mask.nodata);
   const isOther = (i: number) =>
     mask![i] === Mask.otherDate || sources.some((plane) => plane[i]! > 0 && plane[i]! < 255);
@@ -209,12 +216,14 @@ test('Items of derived tiles carry the warnings of their job and of their source
 
   const fills = await check(node, 'fill', { filter: { collections } }, { states: true, own: /landsat-7/ });
   assert.ok(fills.some(({ otherDates, groups }) => otherDates !== undefined && groups.length > 0));
-  await check(
+  const partial = await check(
     node,
     'fill',
     { filter: { collections }, window: 2, toCoverage: 50, toCloud: 1 },
     { states: true },
   );
+  const ids = partial.map(({ id }) => id);
+  await check(node, 'fill', { filter: { ids, source: 'filled' }, dilate: 0 }, { states: true });
   await check(node, 'split', { filter: { collections }, precision: 7 }, { states: false });
   await check(node, 'split', { filter: filled, precision: 7 }, { states: true });
   await check(node, 'coalesce', { filter: { collections }, to: 'fine' }, { states: false });
