@@ -160,9 +160,17 @@ export function printWarnings({ warnings = [] }: { warnings?: string[] }): void 
   for (const text of warnings) logToStderr(`warning: ${text.replace(/ with (datetime)$/, ' with --$1')}`);
 }
 
+/** Prints the warnings of a job about tiles, those of one kind in one line. */
+export function printTileWarnings({ warnings = [] }: { warnings?: string[] }): void {
+  const parts = warnings.map((text) => /^(\S+): (.*)$/s.exec(text) ?? [text, '', text]);
+  const general = parts.filter(([, id]) => id === '').map(([text]) => text);
+  const ofTiles = parts.filter(([, id]) => id !== '').map(([, id, text]) => ({ id: id!, warnings: [text!] }));
+  for (const text of [...warningLines(ofTiles), ...general]) logToStderr(`warning: ${text}`);
+}
+
 /**
  * Groups the warnings of scenes, one line for each warning: "a and 3 others: no MTL file". Warnings that differ only in numbers and bands
- * are one warning, and their lengths in metres become a range: "off by 10 to 26 m".
+ * are one warning, and their metres and percentages become ranges: "off by 10 to 26 m".
  */
 export function warningLines(scenes: { id: string; warnings: string[] }[]): string[] {
   const groups = new Map<string, { ids: Set<string>; texts: Set<string> }>();
@@ -181,21 +189,21 @@ export function warningLines(scenes: { id: string; warnings: string[] }[]): stri
   });
 }
 
-const METRES_PATTERN = /\b\d+(?:\.\d+)?(?= m\b)/g;
+const AMOUNT_PATTERN = /\b\d+(?:\.\d+)?(?= (?:m\b|% of))/g;
 
 /** One text for several that differ only in numbers and bands. */
 function commonText([first, ...more]: string[]): string {
-  const metres = [first!, ...more].map((text) =>
-    Array.from(text.matchAll(METRES_PATTERN), ([one]) => Number(one)),
+  const amounts = [first!, ...more].map((text) =>
+    Array.from(text.matchAll(AMOUNT_PATTERN), ([one]) => Number(one)),
   );
   let index = 0;
-  const ranges = first!.replace(METRES_PATTERN, () => {
-    const values = metres.map((one) => one[index]!);
+  const ranges = first!.replace(AMOUNT_PATTERN, () => {
+    const values = amounts.map((one) => one[index]!);
     index++;
     const [least, most] = [Math.min(...values), Math.max(...values)];
     return least === most ? `${least}` : `${least} to ${most}`;
   });
-  const isAll = new Set([first!, ...more].map((text) => text.replace(METRES_PATTERN, ''))).size === 1;
+  const isAll = new Set([first!, ...more].map((text) => text.replace(AMOUNT_PATTERN, ''))).size === 1;
   return isAll || more.length === 0 ? ranges : `${ranges} (and ${more.length} more like it)`;
 }
 

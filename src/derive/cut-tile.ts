@@ -8,6 +8,7 @@ import { encodeGroup, encodeMask, joinTile, tileValidity } from '../ingest/index
 import {
   type Affine,
   allocatePixels,
+  type BandValidity,
   buildControlGrid,
   type ControlGrid,
   createTransform,
@@ -29,6 +30,7 @@ import {
   warpMasked,
 } from '../raster/index.js';
 import { noMask } from './errors.js';
+import { otherDatesShare, PROVENANCE_GROUP } from './gaps.js';
 import type { CutTileTask, MadeTile, TileFiles } from './tasks.js';
 import { cellGroup, type TileGroup } from './tile.js';
 
@@ -38,16 +40,41 @@ export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<Ma
   const made = await Promise.all(first.groups.map((group, g) => cutGroup(tile, sources, group, sizes[g])));
   const mask = made.find(({ group }) => group.role === 'mask');
   if (!mask) throw noMask(first.geocode);
-  const codes = mask.bands[0] as Uint8Array;
   const images = made
     .filter(({ group }) => group.role !== 'mask')
     .map(({ cell, bands, valid }) => ({ cell, ...encodeGroup(cell, { bands, valid }) }));
   const data = images.filter(({ cell }) => cell.role === 'data').map(({ validity }) => validity);
   const { some, coverage } = tileValidity(data, mask.cell);
   if (some?.includes(1) === false) return null;
+  const codes = codesOfData(mask.bands[0] as Uint8Array, some, mask.cell);
   const { image, ...figures } = encodeMask(mask.cell, codes);
+  const tileImages = joinTile([...images.map((encoded) => encoded.image), image]);
   const used = Array.from(sources.keys());
-  return { ...joinTile([...images.map((encoded) => encoded.image), image]), coverage, ...figures, used };
+  // The number of the base is 0 in each source.
+  const provenance = made.find(({ group }) => group.name === PROVENANCE_GROUP)?.bands ?? [];
+  return { ...tileImages, coverage, ...figures, ...otherDatesShare(codes, provenance as Uint8Array[]), used };
+}
+
+/** The most doubtful first. */
+const DOUBTFUL: readonly number[] = [
+  ...[Mask.cloud, Mask.shadow, Mask.notAssessed, Mask.snow, Mask.estimated, Mask.otherDate, Mask.clear],
+];
+
+/**
+ * The mask of a new tile, with the code 0 exactly where no band has data. Resampled groups of other pixel sizes end at other pixels than
+ * the mask: pixels that only they have get the most doubtful code around them.
+ */
+function codesOfData(codes: Uint8Array, some: BandValidity, { width, height }: PixelGrid): Uint8Array {
+  return codes.map((code, at) => {
+    if (some?.[at] === 0) return Mask.nodata;
+    if (code !== Mask.nodata) return code;
+    const around = new Set<number>();
+    const [row, column] = [Math.floor(at / width), at % width];
+    for (let r = Math.max(0, row - 1); r <= Math.min(height - 1, row + 1); r++)
+      for (let c = Math.max(0, column - 1); c <= Math.min(width - 1, column + 1); c++)
+        around.add(codes[r * width + c]!);
+    return DOUBTFUL.find((one) => around.has(one)) ?? Mask.notAssessed;
+  });
 }
 
 /** Makes a group of the new tile from the groups of the same name in all sources. */

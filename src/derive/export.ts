@@ -29,6 +29,7 @@ import { fillValueOf, isBand, parseBandRequests, resolveBandRequest } from './ba
 import { bandNotFound, exportCollections, exportGrids, exportTooLarge, nothingToExport } from './errors.js';
 import { type TileProcessContext, tileFiles } from './job.js';
 import { searchTilePages, sourceFilter } from './selection.js';
+import { percent, shareWarnings } from './shares.js';
 import type { TensorBand, TensorBandsTask } from './tasks.js';
 
 /** The pixel grid of an image, in the coordinates of the grid of its cells. */
@@ -413,7 +414,6 @@ function exportWarnings(
   dates: string[],
   { notClear, notAssessed }: Pick<ExportResults, 'notClear' | 'notAssessed'>,
 ): string[] {
-  const percent = (share: number) => `${share < 0.1 ? 'less than 0.1' : share.toFixed(1)} %`;
   const warnings: string[] = [];
   if (dates.length > 1)
     warnings.push(
@@ -423,9 +423,7 @@ function exportWarnings(
     warnings.push(
       `${percent(notClear)} of the pixels are cloud, cloud shadow or snow on every selected date`,
     );
-  if (notAssessed > 0)
-    warnings.push(`${percent(notAssessed)} of the pixels were not assessed for cloud, so they may be cloud`);
-  return warnings;
+  return [...warnings, ...shareWarnings({ notAssessed })];
 }
 
 /** Throws TW_WRANGLE_EXPORT_NOTHING if no tile is selected, or none that a model of the layer has made, and TW_WRANGLE_NO_BAND. */

@@ -34,6 +34,8 @@ import {
   gapsOf,
   MAX_INPUTS,
   NO_SOURCE,
+  otherDatesShare,
+  PROVENANCE_GROUP,
   positionsOf,
   resizeNearest,
   restoreRims,
@@ -41,6 +43,7 @@ import {
   type TargetBand,
   windowOf,
 } from './gaps.js';
+import { targetWarnings } from './shares.js';
 import type { FillTargets, FillTileTask, MadeTile, TileFiles } from './tasks.js';
 import { cellGroup, type GroupImage, imageGroups, nodataValue, readGroup, readMask } from './tile.js';
 
@@ -88,9 +91,6 @@ function findBand(wanted: BandRecord, own: BandRecord[], others: BandRecord[]): 
   return others.findIndex(({ commonName }) => commonName === wanted.commonName);
 }
 
-/** Group of a filled tile with the input of each pixel. */
-const PROVENANCE_GROUP = 'provenance';
-
 /** Returns null if no donor has a usable pixel. */
 export async function fillTile({
   tile,
@@ -101,6 +101,7 @@ export async function fillTile({
 }: FillTileTask): Promise<MadeTile | null> {
   // The base may be a filled tile; its provenance is replaced.
   const base = { ...task.base, groups: task.base.groups.filter(({ name }) => name !== PROVENANCE_GROUP) };
+  const former = task.base.groups.find(({ name }) => name === PROVENANCE_GROUP);
   const mask = await readMask(base);
   const share = shareOfCell(gridByName(base.grid), base.geocode, dilate);
   const { width, height } = mask.group;
@@ -145,11 +146,21 @@ export async function fillTile({
   if (used.length === 0) return null;
   const codes = cellGroup(tile, mask);
   const data = images.filter(({ image }) => image.record.role === 'data').map(({ validity }) => validity);
-  const { image: maskImage, ...figures } = encodeMask(codes, finishedMask(composite));
-  const provenance = provenanceImage(codes, composite, gapSources);
+  const finished = finishedMask(composite);
+  const { image: maskImage, ...figures } = encodeMask(codes, finished);
+  const provenance = provenanceBands(codes, composite, gapSources);
   const { coverage } = tileValidity(data, codes);
-  const made = joinTile([...images.map(({ image }) => image), provenance, maskImage]);
-  return { ...made, coverage, ...figures, used: [0, ...used.map((donor) => donor + 1)], rims };
+  const earlier = former ? (await readGroup(former)).bands : [];
+  const kept = earlier.map((band) =>
+    composite.provenance.map((number, i) => (number === 0 ? band[i]! : NO_SOURCE)),
+  );
+  return {
+    ...joinTile([...images.map(({ image }) => image), provenanceImage(codes, provenance), maskImage]),
+    ...{ coverage, ...figures, rims },
+    ...otherDatesShare(finished, [...provenance.map(({ pixels }) => pixels), ...kept]),
+    warnings: targetWarnings({ coverage, ...figures }, targets),
+    used: [0, ...used.map((donor) => donor + 1)],
+  };
 }
 
 /** A group of a new tile. */
@@ -298,12 +309,15 @@ async function fillPixels(
 }
 
 /** The band `source_index`, and one for each band some of whose values are of other inputs than the pixel. */
-function provenanceImage(size: CellGroup, { provenance }: Composite, gaps: GapSource[]): CellImage {
+function provenanceBands(size: CellGroup, { provenance }: Composite, gaps: GapSource[]) {
   const planes = gaps.map(({ band, sources, ...grid }) => {
     const ofBand = resizeNearest(sources, grid, size);
     return { name: `source_index_${band}`, pixels: provenance.map((pixel, i) => ofBand[i] || pixel) };
   });
-  const bands = [{ name: 'source_index', pixels: provenance }, ...planes];
+  return [{ name: 'source_index', pixels: provenance }, ...planes];
+}
+
+function provenanceImage(size: CellGroup, bands: { name: string; pixels: Uint8Array }[]): CellImage {
   const cell: CellGroup = {
     ...size,
     name: PROVENANCE_GROUP,

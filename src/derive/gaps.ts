@@ -10,6 +10,8 @@ import {
 } from '../raster/index.js';
 import type { RimPixels } from './tasks.js';
 
+/** Group of a filled tile with the input of each pixel. */
+export const PROVENANCE_GROUP = 'provenance';
 /** Value of `provenance` for pixels without data. */
 export const NO_SOURCE = 255;
 /** Number of inputs that provenance can distinguish. */
@@ -85,6 +87,23 @@ const FOUR_CLEAR = Mask.clear * 0x01010101;
 /** The mask of a finished composite, in which clear pixels of donors have their own code. */
 export function finishedMask({ mask, provenance }: Composite): Uint8Array {
   return mask.map((code, i) => (code === Mask.clear && provenance[i] !== 0 ? Mask.otherDate : code));
+}
+
+/**
+ * Percent of the pixels with data that have values of other dates, in some band at least: snow and pixels that were not assessed count,
+ * whose codes do not tell it. `provenance`: numbers of inputs, of which 0 is the tile's own date. Empty if there are none.
+ */
+export function otherDatesShare(codes: Uint8Array, provenance: Uint8Array[]): { otherDates?: number } {
+  const isOther = new Uint8Array(codes.length);
+  for (const plane of provenance)
+    for (let i = 0; i < plane.length; i++) if (plane[i] !== 0 && plane[i] !== NO_SOURCE) isOther[i] = 1;
+  let [all, others] = [0, 0];
+  for (let i = 0; i < codes.length; i++) {
+    if (codes[i] === Mask.nodata) continue;
+    all++;
+    if (codes[i] === Mask.otherDate || isOther[i] === 1) others++;
+  }
+  return others > 0 ? { otherDates: (100 * others) / all } : {};
 }
 
 /** Provenance at the size of a coarser group: each pixel gets the provenance of the fine pixel at its centre. */

@@ -29,11 +29,14 @@ import {
   type Storage,
   storageFull,
   type TileRecord,
+  tileWarnings,
   withPinnedTiles,
   writeFileSynced,
 } from '../storage/index.js';
 import { COUNT, objectOf, TEXT } from '../utils/json-schema.js';
+import { plural } from '../utils/text.js';
 import { deriveFailed, noTileDerived } from './errors.js';
+import { isShareWarning, shareWarnings } from './shares.js';
 import type { CutTileTask, FillTileTask, MadeTile, NewTile, RimPixels, TileFiles } from './tasks.js';
 import type { DeriveHandlers } from './worker.js';
 
@@ -90,6 +93,10 @@ export interface TileDerivation<T = FillTileTask | CutTileTask> {
   parameters: object;
   /** Digest of a computation that can change, such as a fitted transform: a new digest replaces the tile. */
   recipe?: string;
+  /** Warnings about the tile that do not depend on its pixels. */
+  warnings?: string[];
+  /** Warnings about many tiles, which the job logs itself. */
+  jobWarnings?: string[];
   /** `stage` returns the absolute path of the tile's new folder, for a maker that writes large files itself. */
   task: (tile: NewTile, inputs: TileFiles[], stage: () => Promise<string>) => T | Promise<T>;
 }
@@ -102,6 +109,10 @@ export type PlannedDerivation<T = FillTileTask | CutTileTask> =
 
 /** Tiles of one durable plan. */
 const MAX_BATCH_TILES = 1000;
+/** Tiles whose warnings are logged. */
+const MAX_WARNED_TILES = 100;
+/** Sources of tiles that are made to be clear, so that they state how many of their pixels are not. */
+const COMPOSITES: ReadonlySet<TileRecord['source']> = new Set(['filled', 'cloud-free']);
 /** Longest time between two commits. */
 const COMMIT_INTERVAL_MS = 5000;
 
@@ -134,6 +145,8 @@ class DeriveRun<T> {
   /** Former tiles to remove with the next commit. */
   private obsolete: ObsoleteTile[] = [];
   private committedAt = performance.now();
+  /** Number of tiles with warnings. */
+  private warned = 0;
   private readonly commits = new SerialQueue();
 
   constructor(
@@ -166,6 +179,12 @@ class DeriveRun<T> {
       batch = [];
     }
     await this.make(batch);
+    const more = this.warned - MAX_WARNED_TILES;
+    if (more > 0)
+      this.job.log(
+        'warning',
+        `${plural(more, 'more tile')} with warnings, which the property "warnings" of their Items states`,
+      );
     return this.results;
   }
 
@@ -228,13 +247,28 @@ class DeriveRun<T> {
         throw asStorageError(error, path);
       });
     }
-    const { files: _, used, rims, ...figures } = made;
+    const { files: _, used, rims, shares, warnings: found = [], ...figures } = made;
     if (rims) this.results.rims = addRims([this.results.rims, rims]);
+    const sources = [...used.map((input) => inputs[input]), ...around].flatMap((tile) => tile.warnings ?? []);
+    const states = COMPOSITES.has(facts.source) || sources.some(isShareWarning);
+    const { otherDates } = figures;
+    const own = [
+      ...shareWarnings({ otherDates, ...(states && shares) }),
+      ...found,
+      ...platformWarning(facts, [...used.map((input) => inputs[input]), ...around]),
+      ...(derivation.warnings ?? []),
+    ];
+    this.warn(id, own);
     this.staged.push({
       ...facts,
       id,
       version: write.version,
       ...figures,
+      ...tileWarnings([
+        ...own,
+        ...(derivation.jobWarnings ?? []),
+        ...sources.filter((text) => !isShareWarning(text)),
+      ]),
       derivedFrom: used.map((input) => inputs[input].id),
       inputsDigest: digestOfInputs([...inputs, ...around], derivation.recipe),
       createdAt: Date.now(),
@@ -258,6 +292,14 @@ class DeriveRun<T> {
     });
   }
 
+  /** Logs warnings about a tile, those of the first tiles only. */
+  private warn(id: string, warnings: string[]): void {
+    if (warnings.length === 0) return;
+    this.warned++;
+    if (this.warned <= MAX_WARNED_TILES)
+      for (const text of warnings) this.job.log('warning', `${id}: ${text}`);
+  }
+
   private keep(): void {
     this.results.unchanged++;
     this.counts.skipped++;
@@ -279,6 +321,18 @@ class DeriveRun<T> {
   private reportProgress(): void {
     this.job.progress(this.counts);
   }
+}
+
+/** The last letter of the name of a platform distinguishes equal satellites, such as sentinel-2a and sentinel-2b. */
+const seriesOf = (platform: string) => platform.replace(/(?<=\d)[a-z]$/, '');
+
+function platformWarning({ platform }: DerivedTileProperties, sources: TileRecord[]): string[] {
+  if (platform === null) return [];
+  const named = sources.flatMap((tile) => tile.platform ?? []);
+  const others = new Set(named.filter((other) => seriesOf(other) !== seriesOf(platform)));
+  return others.size === 0
+    ? []
+    : [`it is of ${platform}, and uses dates of ${[...others].sort().join(', ')}, too`];
 }
 
 /** Returns the same id for the same parameters and inputs; the order of the inputs does not matter. */

@@ -76,6 +76,10 @@ export interface MadeTile
   files: MadeFile[];
   /** Indexes of the inputs that gave pixels, in the order of `derived_from`. */
   used: number[];
+  /** Percent of the pixels with data that were not assessed for cloud, and that are cloud or cloud shadow. */
+  shares: { notAssessed: number; stillCloud: number };
+  /** Warnings about its pixels. */
+  warnings?: string[];
   /** If clouds were replaced. */
   rims?: RimPixels;
 }

@@ -17,6 +17,7 @@ import {
   type JobContext,
   mergeCounts,
   type Process,
+  recordWarnings,
 } from '../jobs/index.js';
 import {
   defaultToRawSource,
@@ -84,7 +85,7 @@ export async function deriveMaps(
 }
 
 /** Members of the derivation of a map that depend on the kind of job. */
-type MapJob = Pick<TileDerivation, 'facts' | 'parameters' | 'recipe'> &
+type MapJob = Pick<TileDerivation, 'facts' | 'parameters' | 'recipe' | 'jobWarnings'> &
   Pick<MapTask, 'checksScale'> & {
     /** Metadata of the new files. */
     metadata: Record<string, string>;
@@ -280,13 +281,14 @@ async function run<Inputs extends AnalysisInputs, Fit>(
   inputs: Inputs,
   job: JobContext,
 ): Promise<MapPart<Fit>> {
-  const agreed = await agreeOnBands(context, inputs, job);
+  const { job: recording, warnings } = recordWarnings(job);
+  const agreed = await agreeOnBands(context, inputs, recording);
   const { map, fit, analysed = agreed } = await analysis.run(agreed, inputs);
   job.message(`making maps of ${map.bands.length} bands`);
   const results = await deriveMaps(
     context,
     map,
-    (map) => planMaps(analysis.name, analysed, map),
+    (map) => planMaps(analysis.name, analysed, map, warnings),
     secondHalf(job, analysed.tiles),
   );
   const { skipped, failed, failures } = analysed.counts;
@@ -309,6 +311,7 @@ async function* planMaps<Method extends MapMethod>(
   source: TileSource,
   { context, job, filter, spectrumOf, counts }: AnalysedCollection,
   map: FittedMap<Method>,
+  jobWarnings: string[],
 ): AsyncGenerator<PlannedDerivation<MapTask<Method>>> {
   const recipe = sha256Digest(map);
   const metadata = { ANALYSIS: `${source} ${recipe}` };
@@ -320,6 +323,8 @@ async function* planMaps<Method extends MapMethod>(
     // The former map of a tile without a spectrum does not fit the new maps. A tile that has only failed keeps its map.
     if (!spectrum) yield { obsolete: { facts, inputs: [tile], parameters } };
     else if (!failed.has(tile.id))
-      yield mapDerivation(context, tile, spectrum, map, { facts, parameters, recipe, metadata, spectrumOf });
+      yield mapDerivation(context, tile, spectrum, map, {
+        ...{ facts, parameters, recipe, metadata, spectrumOf, jobWarnings },
+      });
   }
 }

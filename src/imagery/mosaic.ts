@@ -61,8 +61,11 @@ export interface RenderContext extends ResampleContext {
   pool: TaskPool<ResampleHandlers & RenderHandlers>;
 }
 
-/** How a pixel of a tile can be used. A pixel that was not assessed for cloud is used if no date is clear there. */
-const Use = { none: 0, notAssessed: 1, clear: 2 } as const;
+/**
+ * How a pixel of a tile can be used. A pixel that was not assessed for cloud is used if no date is clear there. `filler`: a pixel without
+ * data in the file, which another nodata value shows; it is used if no date has data there.
+ */
+const Use = { none: 0, filler: 1, notAssessed: 2, clear: 3 } as const;
 
 /** Returns how the pixels of `open` that are not 0 can be used; undefined if none can. Codes of a mask are never interpolated. */
 async function usablePixels(
@@ -77,12 +80,29 @@ async function usablePixels(
   if (!mask) return open.map((isOpen) => (isOpen ? Use.clear : Use.none));
   await storage.ensureFiles(tile, groupsOf(tile, [], true));
   const codes = await resampleBand(source, mask, view, 'nearest');
-  // Another nodata value decides itself which pixels hold data.
-  const shows = (code: number) => isClear(code) || (nodata !== undefined && code === Mask.nodata);
-  const useOf = (code: number) =>
-    code === Mask.notAssessed ? Use.notAssessed : shows(code) ? Use.clear : Use.none;
+  const useOf = (code: number) => {
+    if (code === Mask.nodata) return nodata === undefined ? Use.none : Use.filler;
+    return code === Mask.notAssessed ? Use.notAssessed : isClear(code) ? Use.clear : Use.none;
+  };
   const uses = open.map((isOpen, i) => (isOpen ? useOf(codes[i]) : Use.none));
   return uses.some((use) => use !== Use.none) ? uses : undefined;
+}
+
+/** The planes of a view of one tile, and how their pixels can be used. */
+async function renderUses(
+  source: RenderContext,
+  tile: TileRecord,
+  view: Viewport,
+  subject: RenderedBands,
+  usable: Uint8Array,
+): Promise<{ planes: Float64Array[]; uses: Uint8Array }> {
+  const planes = await renderTilePlanes(source, tile, view, subject);
+  if (subject.nodata === undefined) return { planes, uses: usable };
+  const own = await renderTilePlanes(source, tile, view, { ...subject, nodata: undefined });
+  const uses = usable.map((use, i) =>
+    own.some((plane) => Number.isNaN(plane[i])) ? Math.min(use, Use.filler) : use,
+  );
+  return { planes, uses };
 }
 
 /** The planes of a view of one tile. Throws TW_IMAGERY_BAND, TW_IMAGERY_TILE_FILE. */
@@ -123,10 +143,11 @@ interface CellMosaic {
   /** Planes of the tiles of a median, NaN for pixels that are not clear, and NaN for those that were assessed. */
   layers: Float64Array[][];
   notAssessed: Float64Array[][];
+  fillers: Float64Array[][];
 }
 
-/** `provisional`: the value was not assessed for cloud, and a clear one replaces it. */
-const Unfilled = { done: 0, empty: 1, provisional: 2 } as const;
+/** `provisional`: the value was not assessed for cloud, and a clear one replaces it. `filler`: see `Use`. */
+const Unfilled = { done: 0, empty: 1, filler: 2, provisional: 3 } as const;
 
 /** Limit of tiles that are read for one image. */
 const MAX_TILES = 1024;
@@ -179,7 +200,7 @@ function newCellMosaic(pixels: MapPixelCentres, bounds: GridBounds): CellMosaic 
   if (!view) return undefined;
   const unfilledCount = view.columns.length * view.rows.length;
   const unfilled = new Uint8Array(unfilledCount).fill(Unfilled.empty);
-  return { view, unfilled, unfilledCount, layers: [], notAssessed: [] };
+  return { view, unfilled, unfilledCount, layers: [], notAssessed: [], fillers: [] };
 }
 
 /** Fills unfilled pixels of a part with the usable pixels of a tile. */
@@ -193,18 +214,21 @@ async function composite(
   const { view, unfilled } = part;
   // After a tile that was not assessed, only such tiles follow.
   const isLastResort = tile.cloudCover === null;
-  const uses = await usablePixels(source, tile, view, subject, unfilled);
+  const usable = await usablePixels(source, tile, view, subject, unfilled);
   const improves = (use: number, i: number) =>
-    use === Use.clear || (use > 0 && unfilled[i] === Unfilled.empty);
+    use === Use.clear ||
+    (use > 0 && unfilled[i] === Unfilled.empty) ||
+    (use > Use.filler && unfilled[i] === Unfilled.filler);
   if (isLastResort) closeProvisional(part);
-  if (!uses?.some(improves)) return;
-  const planes = await renderTilePlanes(source, tile, view, subject);
+  if (!usable?.some(improves)) return;
+  const { planes, uses } = await renderUses(source, tile, view, subject, usable);
   for (let i = 0; i < uses.length; i++) {
     if (unfilled[i] === Unfilled.done || !improves(uses[i], i)) continue;
     if (planes.some((plane) => Number.isNaN(plane[i]))) continue;
     const to = pixelOf(view, i, picture.width);
     for (let p = 0; p < planes.length; p++) picture.planes[p][to] = planes[p][i];
-    unfilled[i] = uses[i] === Use.clear || isLastResort ? Unfilled.done : Unfilled.provisional;
+    const isBest = uses[i] === Use.clear || isLastResort;
+    unfilled[i] = uses[i] === Use.filler ? Unfilled.filler : isBest ? Unfilled.done : Unfilled.provisional;
     if (unfilled[i] === Unfilled.done) part.unfilledCount--;
   }
 }
@@ -231,26 +255,29 @@ async function addLayer(
   part: CellMosaic,
   subject: RenderedBands,
 ): Promise<void> {
-  const uses = await usablePixels(source, tile, part.view, subject, part.unfilled);
-  if (!uses) return;
-  const planes = await renderTilePlanes(source, tile, part.view, subject);
+  const usable = await usablePixels(source, tile, part.view, subject, part.unfilled);
+  if (!usable) return;
+  const { planes, uses } = await renderUses(source, tile, part.view, subject, usable);
   const only = (use: number) =>
     planes.map((plane) => plane.map((value, i) => (uses[i] === use ? value : NaN)));
   part.layers.push(only(Use.clear));
   if (uses.includes(Use.notAssessed)) part.notAssessed.push(only(Use.notAssessed));
+  if (uses.includes(Use.filler)) part.fillers.push(only(Use.filler));
   if (part.layers.length === MAX_MEDIAN_TILES) part.unfilledCount = 0;
 }
 
-function fillByMedian({ view, unfilled, layers, notAssessed }: CellMosaic, picture: Planes): void {
+function fillByMedian(part: CellMosaic, picture: Planes): void {
+  const { view, unfilled, layers, notAssessed, fillers } = part;
   for (const [p, plane] of picture.planes.entries()) {
-    const [medians, others] = [layers, notAssessed].map((list) =>
+    const [best, ...others] = [layers, notAssessed, fillers].map((list) =>
       medianOfLayers(
         list.map((planes) => planes[p]!),
         unfilled.length,
       ),
     );
-    for (const [i, value] of medians.entries())
-      plane[pixelOf(view, i, picture.width)] = Number.isNaN(value) ? others[i] : value;
+    for (const [i, value] of best.entries())
+      plane[pixelOf(view, i, picture.width)] =
+        [value, ...others.map((other) => other[i]!)].find((one) => !Number.isNaN(one)) ?? NaN;
   }
 }
 

@@ -12,6 +12,7 @@ import {
   cellsOfFingerprint,
   type SceneRecord,
   type Storage,
+  tileWarnings,
 } from '../storage/index.js';
 import { addRegion, coverScene, isRegionKnown, regionFilter } from './cells.js';
 import { type CloudDetector, chooseDetector } from './cloud/detect.js';
@@ -318,6 +319,9 @@ export async function ingestScene(
         throw region ? outsideRegion(scene.path) : noValidPixels(scene.path);
       const doubt = offsetWarning(negative);
       if (doubt !== undefined && !warnings.includes(doubt)) warnings.push(doubt);
+      // Other nodes may describe their parts with other warnings.
+      for (const tile of [tiles, ...parts.map((part) => part.tiles)].flat())
+        Object.assign(tile, tileWarnings(warnings));
       const item = remote?.digest;
       await write.commit({ fingerprint, start, end, platform, warnings, regions, files, item }, tiles, parts);
       if (files) context.storedFiles?.add(files, collection.id, scene.id);

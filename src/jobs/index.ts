@@ -37,6 +37,7 @@ export {
   MAX_LISTED_FAILURES,
   mergeCounts,
   mergeSkipped,
+  recordWarnings,
   sumOf,
   TILE_COUNTS_SCHEMA,
   type TileCounts,

@@ -102,6 +102,16 @@ export interface JobContext {
   file(name: string, object?: string): Promise<void>;
 }
 
+/** The context of a part of the work, and the warnings that this part logs. */
+export function recordWarnings(job: JobContext): { job: JobContext; warnings: string[] } {
+  const warnings: string[] = [];
+  const log: JobContext['log'] = (level, text) => {
+    if (level === 'warning') warnings.push(text);
+    job.log(level, text);
+  };
+  return { job: { ...job, log }, warnings };
+}
+
 /** The interface of `conclude` to its job. */
 export type ConcludeContext = Pick<JobContext, 'id' | 'message' | 'log' | 'signal' | 'file'> & {
   /** When the job first ran, milliseconds since 1970. */

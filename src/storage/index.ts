@@ -104,6 +104,7 @@ export {
   type TileSource,
   type TrainedVersion,
   tileSources,
+  tileWarnings,
 } from './records.js';
 export { type ScenePart, SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage } from './storage.js';

@@ -129,7 +129,7 @@ export interface TileRecord {
   estimated?: number;
   otherDates?: number;
   groups: GroupRecord[];
-  /** Warnings of the ingest of its scene, such as an offset in doubt. Absent if there were none. */
+  /** Warnings about the tile itself, such as an offset in doubt, and those of the tiles that it is made from; see `tileWarnings`. */
   warnings?: string[];
   /** Closed ring around the pixels with data, in grid coordinates. */
   footprint: [x: number, y: number][];
@@ -150,6 +150,23 @@ export interface TileRecord {
   /** Address of the archive's Item, or of the file, that the scene was fetched from. Absent for scenes from the disk. */
   via?: string;
   createdAt: number;
+}
+
+/** Number of warnings of a tile. */
+const MAX_TILE_WARNINGS = 20;
+const MAX_WARNING_LENGTH = 500;
+
+/** The warnings of a tile: each text once, the first of many, long ones shortened. */
+export function tileWarnings(texts: Iterable<string>): Pick<TileRecord, 'warnings'> {
+  const short = Array.from(texts, (text) =>
+    text.length > MAX_WARNING_LENGTH ? `${text.slice(0, MAX_WARNING_LENGTH - 1)}…` : text,
+  );
+  const different = [...new Set(short)];
+  if (different.length === 0) return {};
+  const more = different.length - MAX_TILE_WARNINGS;
+  const warnings =
+    more > 0 ? [...different.slice(0, MAX_TILE_WARNINGS - 1), `${more + 1} more warnings`] : different;
+  return { warnings };
 }
 
 /** The texture of a site, computed from one of its images. */

@@ -1,5 +1,5 @@
 /** Chooses the model that maps a tile: that of its place, otherwise that of a similar place, otherwise that of the region. */
-import type { JobContext } from '../jobs/index.js';
+import { type JobContext, recordWarnings } from '../jobs/index.js';
 import {
   type ModelRecord,
   type ModelVersionRecord,
@@ -24,6 +24,8 @@ export interface ChosenModel {
   use: ModelUse;
   /** The reason why the place has no model of its own that can be used. */
   reason?: string;
+  /** Warnings about models that could not be considered. The job has logged them. */
+  leftOut?: string[];
 }
 
 /** A place that is mapped by the model of another place or of a region. */
@@ -73,7 +75,7 @@ export function modelChooser(
   const { kind, version, onlyOwn } = choice;
   const { storage } = context;
   const known = new Map<string, Promise<ChosenModel | { skipped: string }>>();
-  let similar: Promise<SourceModelFinder> | undefined;
+  let similar: Promise<SimilarModels> | undefined;
 
   async function choose(cell: Cell): Promise<ChosenModel | { skipped: string }> {
     const { collection, grid, geocode } = cell;
@@ -88,13 +90,16 @@ export function modelChooser(
     const reason = `it has no model ${kind}`;
     if (onlyOwn) return { skipped };
     // A version that was named is not one of a similar place, whose best version would be used.
+    const leftOut: string[] = [];
     if (version === 'latest' || version === 'best') {
       similar ??= similarModels(context, kind);
-      const found = await (await similar)(cell);
-      if ('parents' in found) return { model: found.parents[0].model, use: 'cluster', reason };
+      const { find, warnings } = await similar;
+      leftOut.push(...warnings);
+      const found = await find(cell);
+      if ('parents' in found) return { model: found.parents[0].model, use: 'cluster', reason, leftOut };
     }
-    const base = await baseOf(storage, kind, version, cell);
-    return base ? { model: base, use: 'base', reason } : { skipped };
+    const base = await baseOf(context, kind, version, cell, leftOut);
+    return base ? { model: base, use: 'base', reason, leftOut } : { skipped };
   }
 
   return (cell) => {
@@ -105,30 +110,39 @@ export function modelChooser(
   };
 }
 
+interface SimilarModels {
+  find: SourceModelFinder;
+  /** Those that the search for the models has logged. */
+  warnings: string[];
+}
+
 async function similarModels(
   { storage, textures, job }: ChoiceContext,
   kind: string,
-): Promise<SourceModelFinder> {
+): Promise<SimilarModels> {
+  const { job: recording, warnings } = recordWarnings(job);
+  const models = await availableSourceModels(storage, [kind], recording, ['distributed']);
   // The policy `similar` draws no random number.
-  return sourceModelFinder(
-    textures,
-    await availableSourceModels(storage, [kind], job, ['distributed']),
-    'similar',
-    0,
-  );
+  return { find: sourceModelFinder(textures, models, 'similar', 0), warnings };
 }
 
-/** Returns the base model of the smallest region that contains a cell. */
+/** Returns the base model of the smallest region that contains a cell. Logs damaged ones, and adds them to `leftOut`. */
 async function baseOf(
-  storage: Storage,
+  { storage, job }: ChoiceContext,
   kind: string,
   version: string,
   { collection, grid, geocode }: Cell,
+  leftOut: string[],
 ): Promise<ModelVersionRecord | undefined> {
   const regions = Array.from(geocode.slice(1), (_, i) => geocode.slice(0, geocode.length - 1 - i));
   for (const region of [...regions, WORLD_CELL]) {
-    const record = (await storage.models.scan(modelId(kind, collection, grid, region)))?.record;
-    const base = record && versionNamed(record, version);
+    const scanned = await storage.models.scan(modelId(kind, collection, grid, region));
+    if (scanned?.error) {
+      const text = `a model whose record is damaged is not used: ${scanned.error.message}`;
+      if (!leftOut.includes(text)) job.log('warning', text);
+      leftOut.push(text);
+    }
+    const base = scanned?.record && versionNamed(scanned.record, version);
     if (base && isBase(base)) return base;
   }
   return undefined;

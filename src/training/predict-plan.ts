@@ -31,13 +31,22 @@ import type { ModelSpec } from './models/spec.js';
 import type { PredictTask } from './predict-tile.js';
 import { priorDates } from './prior.js';
 
+export interface BelowBaselineModel {
+  id: string;
+  version: string;
+  geocode: string;
+  /** Mean squared errors on the validation patches. */
+  mse: number;
+  mean: number;
+}
+
 /**
  * Yields the derivation of the predicted tile, or the reason why the tile is skipped. `neighbours`: finds what surrounds the tile; without
  * it, the tile is mapped alone.
  */
 export async function* planPrediction(
   storage: Storage,
-  { model, use }: ChosenModel,
+  { model, use, leftOut = [] }: ChosenModel,
   tile: TileRecord,
   neighbours: NeighbourContext | undefined,
   dilation: number,
@@ -96,6 +105,10 @@ export async function* planPrediction(
     facts: planned?.isPartial ? { ...facts, model: { ...facts.model, halo: 'partial' } } : facts,
     // A new or changed date of the prior, or neighbour, replaces the tile.
     around: [...others.map((other) => other.tile), ...(planned?.tiles ?? [])],
+    warnings: planned
+      ? [...planned.warnings, ...planned.blended.filter(({ id }) => id !== model.id).flatMap(baselineWarning)]
+      : [],
+    jobWarnings: [...leftOut, ...baselineWarning(model)],
     ...(recipe.length > 0 && { recipe: recipe.join('\n') }),
     task: async (made) => ({
       tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
@@ -241,6 +254,9 @@ interface PlannedHalo {
   models: string;
   /** True if tiles may be missing, because no node answered for them, or if a model of a neighbour is damaged. */
   isPartial: boolean;
+  blended: ModelVersionRecord[];
+  /** Warnings about missing tiles and models. */
+  warnings: string[];
 }
 
 /** Finds the neighbours of a tile in its scene. Tiles that cannot be read in the same way are left out. */
@@ -256,7 +272,12 @@ export async function planHalo(
   const neighbours: TileNeighbour[] = [];
   const tiles: TileRecord[] = [];
   const models: string[] = [];
+  const blended: ModelVersionRecord[] = [];
+  const warnings: string[] = [];
   let isPartial = found.unanswered > 0;
+  if (isPartial) warnings.push('some tiles around it could not be found, because nodes did not answer');
+  const leaveOut = (what: string, reason: string) =>
+    warnings.push(`${what} beside it is left out: ${reason}`);
   let { readsPrior = false } = as;
   for (const { tile: other, east, south } of found.tiles) {
     // If the halo is as wide as the tile, rounding errors can add cells beyond those around it.
@@ -265,15 +286,26 @@ export async function planHalo(
     const size = other.groups.find(({ role, name }) => role === 'data' && name === as.group);
     const date = acquisitionFiles(storage, inputs, other, as.dilate);
     const coarsest = coarsestGroup(inputs, other);
-    if (!size || !date || !coarsest || coarsest.width < size.width || coarsest.height < size.height) continue;
-    if (bandValueKinds(inputs, [other]).some((kind) => kind !== as.values)) continue;
+    if (!size || !date || !coarsest || coarsest.width < size.width || coarsest.height < size.height) {
+      leaveOut(other.id, 'it lacks bands, or its pixels are larger');
+      continue;
+    }
+    if (bandValueKinds(inputs, [other]).some((kind) => kind !== as.values)) {
+      leaveOut(other.id, `its values are not ${as.values}`);
+      continue;
+    }
     const chosen = await context.modelOf(other);
     const model = chosen && isReadAs(chosen, as) ? chosen : undefined;
+    if (chosen && !model) leaveOut(`the model ${chosen.id}`, 'it reads other pixels');
     const files = model && (await context.filesOf(model));
     if (model && files) {
       models.push(`${model.id} ${model.version}`);
+      blended.push(model);
       readsPrior ||= hasPrior(model);
-    } else if (model) isPartial = true;
+    } else if (model) {
+      leaveOut(`the model ${model.id}, version ${model.version},`, 'its files are damaged or lost');
+      isPartial = true;
+    }
     tiles.push(other);
     neighbours.push({
       ...{ east, south, date, size: { width: size.width, height: size.height } },
@@ -281,6 +313,7 @@ export async function planHalo(
     });
   }
   const dates = readsPrior ? await planHaloDates(context, as, [tile, ...tiles]) : undefined;
+  if (dates?.isPartial) warnings.push('some other dates could not be found, because nodes did not answer');
   return {
     halo: {
       origin: originOf(tile, as.size),
@@ -290,7 +323,23 @@ export async function planHalo(
     tiles: [...tiles, ...(dates?.tiles ?? [])],
     models: models.join('\n'),
     isPartial: isPartial || (dates?.isPartial ?? false),
+    blended,
+    warnings,
   };
+}
+
+/** Compares the scores on the validation patches. */
+export function belowMeanBaseline({ id, version, geocode, card }: ModelVersionRecord): BelowBaselineModel[] {
+  const { metrics, baseline } = card as CardSummary;
+  const [mse, mean] = [metrics.validation.mse, baseline.mean.mse];
+  return mse > mean ? [{ id, version, geocode, mse, mean }] : [];
+}
+
+export function baselineWarning(model: ModelVersionRecord): string[] {
+  return belowMeanBaseline(model).map(
+    ({ id, version, mse, mean }) =>
+      `${id}, version ${version}, is worse than the mean of its training values: MSE ${mse.toExponential(2)}, mean ${mean.toExponential(2)}; use another version, train it again or delete it`,
+  );
 }
 
 /** True for models of cloud removal that read other dates: those of older versions, whose cards have no held-out ground, do not. */

@@ -44,7 +44,6 @@ import {
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../utils/json-schema.js';
 import { trainingCellKey } from './cells.js';
 import { noModelVersion, noTrainedModel, predictionFailed } from './errors.js';
-import type { CardSummary } from './model-card.js';
 import {
   type ChosenModel,
   type Fallback,
@@ -54,7 +53,13 @@ import {
   modelChooser,
 } from './model-choice.js';
 import { MODEL_NAMES } from './models/builtin.js';
-import { planPrediction, verifiedModelFiles } from './predict-plan.js';
+import {
+  type BelowBaselineModel,
+  baselineWarning,
+  belowMeanBaseline,
+  planPrediction,
+  verifiedModelFiles,
+} from './predict-plan.js';
 import type { PredictTask } from './predict-tile.js';
 import type { TextureIndex } from './texture/texture-index.js';
 
@@ -126,15 +131,6 @@ export interface PredictResults extends DeriveResults {
   fallbacks?: Fallback[];
   /** Tiles that were planned while some of their neighbours could not be found or used. Absent in results of older versions. */
   partialHalos?: number;
-}
-
-interface BelowBaselineModel {
-  id: string;
-  version: string;
-  geocode: string;
-  /** Mean squared errors on the validation patches. */
-  mse: number;
-  mean: number;
 }
 
 const OBJECTS = listOf({ type: 'object' });
@@ -315,11 +311,7 @@ async function predict(
       'they have no readable pixel',
     );
     const worse = [...applied.values()].flatMap(belowMeanBaseline);
-    for (const { id, version, mse, mean } of worse)
-      job.log(
-        'warning',
-        `${id}, version ${version}, is worse than the mean of its training values: MSE ${mse.toExponential(2)}, mean ${mean.toExponential(2)}; use another version, train it again or delete it`,
-      );
+    for (const model of applied.values()) for (const text of baselineWarning(model)) job.log('warning', text);
     return {
       ...results,
       worse,
@@ -345,13 +337,6 @@ function mergePredicted(parts: PredictResults[]): PredictResults {
     }),
     partialHalos,
   };
-}
-
-/** Compares the scores on the validation patches. */
-function belowMeanBaseline({ id, version, geocode, card }: ModelVersionRecord): BelowBaselineModel[] {
-  const { metrics, baseline } = card as CardSummary;
-  const [mse, mean] = [metrics.validation.mse, baseline.mean.mse];
-  return mse > mean ? [{ id, version, geocode, mse, mean }] : [];
 }
 
 /** `choose` returns undefined for tiles of other places, which are not counted. `onPlanned` is called for each tile that is planned. */

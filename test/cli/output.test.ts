@@ -21,7 +21,7 @@ test('a warning of many scenes or bands is printed once', () => {
   assert.deepEqual(warningLines([]), []);
 });
 
-test('warnings that differ in metres become one with a range', () => {
+test('warnings that differ in metres or percentages become one with a range', () => {
   const datum = (metres: number) => `positions may be off by ${metres} m`;
   const scenes = [15, 26, 10, 26].map((metres, i) => ({ id: `s${i}`, warnings: [datum(metres)] }));
   assert.deepEqual(warningLines(scenes), ['s0 and 3 others: positions may be off by 10 to 26 m']);
@@ -30,6 +30,11 @@ test('warnings that differ in metres become one with a range', () => {
   assert.deepEqual(warningLines([{ id: 'a', warnings: [band(1, 3), band(2, 9)] }]), [
     'a: band 1 lies 3 to 9 m off (and 1 more like it)',
   ]);
+  const cloud = (percent: string) => `${percent} % of the assessed pixels are cloud, above the target of 5 %`;
+  assert.deepEqual(
+    warningLines(['20.0', '7.5', '100.0'].map((percent) => ({ id: percent, warnings: [cloud(percent)] }))),
+    [`20.0 and 2 others: ${cloud('7.5 to 100')}`],
+  );
 });
 
 test('durations and sizes are rounded before they are split into units', () => {

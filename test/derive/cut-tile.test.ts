@@ -36,15 +36,18 @@ function tileOf(
   more: Partial<GivenTile> = {},
 ): GivenTile {
   const random = randomly(seed);
+  const isHole = (column: number) => column < width / 10;
   const mask = Uint8Array.from({ length: width * height }, (_, i) =>
-    i % width < width / 5 ? Mask.nodata : random() < 0.3 ? Mask.cloud : Mask.clear,
+    isHole(Math.floor((i % width) / 2)) ? Mask.nodata : random() < 0.3 ? Mask.cloud : Mask.clear,
   );
   const smooth = (w: number, i: number) =>
     3000 + 1500 * Math.sin((i % w) / 9) * Math.cos(Math.floor(i / w) / 7);
   const fine = Uint16Array.from(mask, (code, i) =>
     code === 0 ? 0 : Math.round(smooth(width, i) + 50 * random()),
   );
-  const coarse = Float32Array.from({ length: (width * height) / 4 }, (_, i) => smooth(width / 2, i) / 7);
+  const coarse = Float32Array.from({ length: (width * height) / 4 }, (_, i) =>
+    isHole(i % (width / 2)) ? NaN : smooth(width / 2, i) / 7,
+  );
   const codes = Uint8Array.from(mask, () => 1 + Math.floor(random() * 9));
   return {
     geocode,
@@ -298,6 +301,87 @@ test('if grids do not nest, the pixels equal those of GDAL', {
       assert.ok(differ <= ours!.length * 0.005, `${tile.id} ${group}: ${differ} of ${ours!.length} differ`);
     }
   }
+});
+
+/** A tile whose bands have random holes, at two or three pixel sizes; its mask is 0 where no band has a value. */
+function tileWithHoles(geocode: string, seed: number, more: Partial<GivenTile> = {}): GivenTile {
+  const random = randomly(seed);
+  const [width, height] = [96, 108];
+  const cuts = [1, 2, 3].slice(0, 1 + (seed % 3));
+  const blobs = Array.from({ length: 6 }, () => [random() * width, random() * height, 4 + random() * 24]);
+  const groups = cuts.map((cut, g) => {
+    const size = { width: width / cut, height: height / cut };
+    const bands = ['a', 'b'].map((name) => {
+      // Some holes are common to all bands.
+      const own = [...blobs.slice(0, 3), ...blobs.slice(3).filter(() => random() < 0.4)];
+      const pixels = Uint16Array.from({ length: size.width * size.height }, (_, i) => {
+        const [x, y] = [cut * (i % size.width), cut * Math.floor(i / size.width)];
+        return own.some(([cx, cy, r]) => Math.hypot(x - cx!, y - cy!) < r!) ? 0 : 1000 + (i % 97);
+      });
+      return { name: `${name}${g}`, pixels };
+    });
+    return { name: `${10 * cut}m`, ...size, bands };
+  });
+  const mask = Uint8Array.from({ length: width * height }, (_, i) =>
+    hasValue(groups, { width, height }, i) ? [1, 1, 1, 2, 3, 4, 5, 6, 255][Math.floor(random() * 9)]! : 0,
+  );
+  return { geocode, groups, mask, ...more };
+}
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+/** True if some band has a value at the centre of pixel `i` of the mask. */
+const hasValue = (groups: (Size & { bands: { pixels: PixelArray }[] })[], mask: Size, i: number) =>
+  groups.some(({ width, height, bands }) => {
+    const column = Math.floor((((i % mask.width) + 0.5) * width) / mask.width);
+    const row = Math.floor(((Math.floor(i / mask.width) + 0.5) * height) / mask.height);
+    return bands.some(({ pixels }) => pixels[row * width + column] !== 0);
+  });
+
+test('the mask of a cut tile is 0 exactly where no band has a value', async (t) => {
+  const { storage, workers } = await open(t);
+  const context = { storage, finder: new TileFinder(storage, localQueries(storage.index)), workers };
+  const [lon, lat] = [cellBbox(geohash, CELL)[0] + 0.012, cellBbox(geohash, CELL)[1] + 0.012];
+  const cells = [14, 15, 16].map((precision) => quadtile.encode(...quadtile.fromLonLat(lon, lat), precision));
+  for (const [n, cell] of cells.entries()) {
+    const quad = { collection: `quad${n}`, grid: 'quadtile' as const };
+    await storeScene(storage, { id: `q${n}`, day: 0, tiles: [tileWithHoles(cell, 90 + n, quad)] });
+  }
+  const north = geohash.children(CELL.slice(0, 4)).slice(0, 8);
+  for (let seed = 1; seed <= 4; seed++) {
+    const around = [...new Set([CELL, ...north])].map((cell, i) => tileWithHoles(cell, 10 * seed + i));
+    await storeScene(storage, { id: `s${seed}`, day: 0, tiles: around });
+  }
+  await runProcess(storage, splitProcess(context), { precision: 6, filter: { geocode: CELL } });
+  for (const n of cells.keys())
+    await runProcess(storage, coalesceProcess(context), {
+      filter: { collections: ['test'] },
+      to: `quad${n}`,
+    });
+  const made = [...(await derivedTiles(storage, 'split')), ...(await derivedTiles(storage, 'coalesced'))];
+  assert.ok(made.length > 100);
+  let pixels = 0;
+  for (const tile of made) {
+    const groups = [];
+    for (const { name, role, width, height } of tile.groups)
+      if (role === 'data')
+        groups.push({
+          width,
+          height,
+          bands: (await pixelsOf(storage, tile, name)).map((pixels) => ({ pixels })),
+        });
+    const mask = tile.groups.find(({ role }) => role === 'mask')!;
+    const [codes] = await pixelsOf(storage, tile, 'mask');
+    for (const [i, code] of codes!.entries()) {
+      const expected = hasValue(groups, mask, i);
+      assert.equal(code !== Mask.nodata, expected, `${tile.id}, pixel ${i}`);
+      if (expected) pixels++;
+    }
+  }
+  assert.ok(pixels > 10_000);
 });
 
 test('inputs that cannot be cut are refused by name', async (t) => {

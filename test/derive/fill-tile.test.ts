@@ -166,6 +166,31 @@ function oracle(
   }
 }
 
+/** The warnings of a filled tile, of its mask and the number of its pixels of other dates. */
+function expectedWarnings(
+  { coverage, cloudCover }: TileRecord,
+  mask: Uint8Array,
+  replaced: number,
+  { toCoverage, toCloud }: { toCoverage: number; toCloud: number },
+): string[] | undefined {
+  const count = (...codes: number[]) => mask.filter((code) => codes.includes(code)).length;
+  const share = (number: number) => (100 * number) / (mask.length - count(Mask.nodata));
+  const text = (percent: number) => `${percent < 0.1 ? 'less than 0.1' : percent.toFixed(1)} %`;
+  const cloudy = count(Mask.cloud, Mask.shadow);
+  const unknown = count(Mask.notAssessed);
+  const covered = `${(Math.floor(10 * coverage) / 10).toFixed(1)} %`;
+  const all = [
+    replaced > 0 && `${text(share(replaced))} of the pixels are of other dates`,
+    cloudy > 0 && `${text(share(cloudy))} of the pixels are still cloud or cloud shadow`,
+    unknown > 0 && `${text(share(unknown))} of the pixels were not assessed for cloud, so they may be cloud`,
+    coverage < toCoverage && `${covered} of the cell holds data, below the target of ${toCoverage} %`,
+    cloudCover !== null &&
+      cloudCover > toCloud &&
+      `${text(cloudCover)} of the assessed pixels are cloud, above the target of ${toCloud} %`,
+  ].filter((one) => typeof one === 'string');
+  return all.length > 0 ? all : undefined;
+}
+
 test('fill chooses the same pixels as a naive loop over pixels and dates', async (t) => {
   const dir = await tempFolder(t);
   const workers = new DerivePool(1);
@@ -252,9 +277,13 @@ test('fill chooses the same pixels as a naive loop over pixels and dates', async
               }
           }
           assert.equal(tile.cloudCover, cloudOf(mask));
-          const replaced = mask.filter((code) => code === Mask.otherDate).length;
+          // Snow and pixels that were not assessed count, although they keep their codes.
+          const replaced = mask.filter(
+            (code, i) => code !== Mask.nodata && provenance.some((plane) => plane[i]! > 0 && plane[i]! < 255),
+          ).length;
           const withData = mask.filter((code) => code !== Mask.nodata).length;
           assert.equal(tile.otherDates, replaced === 0 ? undefined : (100 * replaced) / withData);
+          assert.deepEqual(tile.warnings, expectedWarnings(tile, mask, replaced, inputs));
           const holds = ([red, nir, swir]: (string | null | undefined)[]) => red && nir && swir;
           const complete = from.filter((_, i) => {
             const coarse = Math.floor(i / WIDTH / 2) * (WIDTH / 2) + Math.floor((i % WIDTH) / 2);

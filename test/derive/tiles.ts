@@ -31,6 +31,9 @@ export interface GivenScene {
   /** Days since 2024-06-01. */
   day: number;
   days?: number;
+  platform?: string;
+  /** Warnings of each of its tiles. */
+  warnings?: string[];
   tiles: GivenTile[];
 }
 
@@ -46,12 +49,12 @@ const percent = (pixels: ArrayLike<number>, hole: number | null) => {
 /** Delivers a scene; `beforeCommit` runs after its files are stored and before its commit. */
 export async function storeScene(
   storage: Storage,
-  { id, day, days = 0, tiles }: GivenScene,
+  { id, day, days = 0, platform = 'made-up', warnings, tiles }: GivenScene,
   beforeCommit: () => Promise<void> = async () => {},
 ): Promise<TileRecord[]> {
   const [{ collection = 'test', grid = 'geohash', geocode: first }] = tiles;
   const precision = first.length;
-  const facts = { start: START + day * DAY, end: START + (day + days) * DAY, platform: 'made-up' };
+  const facts = { start: START + day * DAY, end: START + (day + days) * DAY, platform };
   const write = await storage.beginScene(
     { id: collection, title: collection, grid, precision, license: 'CC-BY-4.0', attribution: 'Made [year]' },
     id,
@@ -88,6 +91,7 @@ export async function storeScene(
       groups: stored,
       footprint: made.footprint,
       derivedFrom: [],
+      ...(warnings && { warnings }),
       createdAt: Date.now(),
     });
   }

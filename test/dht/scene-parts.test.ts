@@ -58,9 +58,9 @@ async function settled({ server }: TilewrightNode): Promise<void> {
 async function contents(...nodes: TilewrightNode[]) {
   const tiles = (await Promise.all(nodes.map(tilesOf))).flat();
   const byId = new Map(
-    tiles.map(({ id, coverage, cloudCover, footprint, groups, via }) => [
+    tiles.map(({ id, coverage, cloudCover, footprint, groups, via, warnings }) => [
       id,
-      { id, coverage, cloudCover, footprint, groups, via },
+      { id, coverage, cloudCover, footprint, groups, via, warnings },
     ]),
   );
   return [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -154,5 +154,33 @@ test('the nodes of a cluster read a remote scene together', { skip: noEtcd }, as
     await ingest(single, inputs);
     const isOther = ({ id }: { id: string }) => id.startsWith('other_');
     assert.deepEqual((await contents(...nodes)).filter(isOther), (await contents(single)).filter(isOther));
+  });
+
+  await t.test('tiles of all nodes carry the warnings of the scene, and tiles made of them too', async () => {
+    const doubtful = {
+      collection: 'doubtful',
+      stac: { url: catalog.api, limit: 1 },
+      scale: 0.0001,
+      offset: -0.2,
+    };
+    for (const node of [first, single])
+      assert.deepEqual((await ingest(node, inputsOf(catalog, doubtful))).failed, []);
+    const tiles = (await tilesOf(single)).filter(({ collection }) => collection === 'doubtful');
+    assert.match(tiles[0]!.warnings!.join(), /the offset is in doubt/);
+    for (const { warnings } of tiles) assert.deepEqual(warnings, tiles[0]!.warnings);
+    const filter = { ids: tiles.slice(0, 4).map(({ id }) => id) };
+    for (const node of [second, single]) await runJob(node, 'split', { filter, precision: 6 });
+    const isDoubtful = ({ id }: { id: string }) => id.startsWith('doubtful');
+    const all = (await contents(single)).filter(isDoubtful);
+    assert.deepEqual((await contents(...nodes)).filter(isDoubtful), all);
+    const derived = all.filter(({ id }) => id.includes('_split-'));
+    assert.ok(derived.length > 20);
+    for (const { id, warnings } of derived) {
+      assert.deepEqual(warnings, tiles[0]!.warnings);
+      for (const { server } of nodes) {
+        const item = (await server.inject(`/collections/doubtful/items/${id}`)).json();
+        assert.deepEqual(item.properties.warnings, warnings);
+      }
+    }
   });
 });

@@ -183,3 +183,116 @@ test('a pixel that was not assessed for cloud is drawn only where no date is cle
     assert.ok(wrong <= 20, `${selection}: ${wrong} wrong of ${drawn}`);
   }
 });
+
+/** Calls `look` with each pixel of a map tile that lies in a cell, and the position of the cell's pixel below its centre. */
+function eachPixel(
+  map: ReturnType<typeof mapTileAt>,
+  geocode: string,
+  { width, height }: { width: number; height: number },
+  look: (pixel: number, at: number) => void,
+): void {
+  const { west, south, east, north } = gridByName('geohash').bounds(geocode);
+  for (let i = 0; i < 256 * 256; i++) {
+    const x = map.west + (((i % 256) + 0.5) / 256) * (map.east - map.west);
+    const y = map.north - ((Math.floor(i / 256) + 0.5) / 256) * (map.north - map.south);
+    const lon = (x / HALF) * 180;
+    const lat = (Math.atan(Math.sinh((y / HALF) * Math.PI)) * 180) / Math.PI;
+    if (lon < west || lon >= east || lat < south || lat >= north) continue;
+    const column = Math.floor(((lon - west) / (east - west)) * width);
+    look(i, Math.floor(((north - lat) / (north - south)) * height) * width + column);
+  }
+}
+
+test('another nodata value hides no pixel of other dates behind pixels that have no data', async (t) => {
+  const node = await testNode(t, join(await tempFolder(t), 'data'));
+  const size = { width: 60, height: 40 };
+  const geocode = '9q8yyk';
+  const random = randomly(4321);
+  const OWN = 0;
+  const OTHER = 90;
+  const codes = [Mask.clear, Mask.clear, Mask.cloud, Mask.notAssessed];
+  const dates = [0, 1, 2, 3].map((day) => {
+    // Each date ends at another edge, and each band has holes of its own; at the last columns no date has data.
+    const isOutside = (i: number) => {
+      const [x, y] = [i % size.width, Math.floor(i / size.width)];
+      return x > 54 || [x < 20, x > 35, y < 15, y > 25][day]!;
+    };
+    const band = (share: number) =>
+      Uint8Array.from({ length: size.width * size.height }, (_, i) => {
+        if (isOutside(i) || random() < share) return OWN;
+        return random() < 0.2 ? OTHER : 30 + ((day * 45 + i) % 200);
+      });
+    const [red, nir, kinds] = [band(0.2), band(0.2), band(0.2)];
+    const mask = red.map((value, i) =>
+      value === OWN && nir[i] === OWN && kinds[i] === OWN ? Mask.nodata : codes[Math.floor(random() * 4)]!,
+    );
+    return { day, mask, bands: { red, nir, kinds } };
+  });
+  for (const { day, mask, bands } of dates) {
+    const common = { ...size, dataType: 'uint8' as const, nodata: OWN };
+    const groups = [
+      {
+        ...{ ...common, name: 'a' },
+        bands: [
+          { name: 'red', pixels: bands.red },
+          { name: 'nir', pixels: bands.nir },
+        ],
+      },
+      { ...{ ...common, name: 'b', codes: true }, bands: [{ name: 'kinds', pixels: bands.kinds }] },
+    ];
+    await storeScene(node.storage, { id: `s${day}`, day, tiles: [{ geocode, groups, mask }] });
+  }
+  const cloudOf = (mask: Uint8Array) => {
+    const assessed = mask.filter((code) => code > 0 && code < 6);
+    return assessed.filter((code) => code === Mask.cloud).length / assessed.length;
+  };
+  const order = dates.toSorted((a, b) => cloudOf(a.mask) - cloudOf(b.mask) || b.day - a.day);
+  const { west, south, east, north } = gridByName('geohash').bounds(geocode);
+  const map = mapTileAt(16, (west + east) / 2, (south + north) / 2);
+  for (const selection of ['first', 'median'])
+    for (const name of ['red', 'kinds'] as const)
+      for (const nodata of [undefined, OTHER, 255, NaN, OWN]) {
+        const given = nodata === undefined ? '' : `&nodata=${nodata}`;
+        const look = `expression=${name}&rescale=0,255&resampling=nearest&pixel_selection=${selection}${given}`;
+        const { pixels } = await pictureOf(node, `/xyz/test/16/${map.x}/${map.y}.png?${look}`);
+        const counts = { drawn: 0, wrong: 0, fillers: 0 };
+        eachPixel(map, geocode, size, (i, at) => {
+          // From the best kind of pixel to the worst.
+          const kinds: number[][] = [[], [], []];
+          for (const { mask, bands } of order) {
+            const value = bands[name][at]!;
+            const code = name === 'kinds' && mask[at] !== Mask.nodata ? Mask.clear : mask[at];
+            if (value === (nodata ?? OWN) || code === Mask.cloud) continue;
+            kinds[value === OWN || code === Mask.nodata ? 2 : code === Mask.clear ? 0 : 1]!.push(value);
+          }
+          const best = kinds.findIndex((values) => values.length > 0);
+          const values = kinds[best] ?? [];
+          if (best === 2) counts.fillers++;
+          if (values.length > 0) counts.drawn++;
+          const expected = selection === 'median' ? medianOf(values) : values[0]!;
+          const opaque = pixels[4 * i + 3] === 255;
+          const isRight = values.length > 0 ? opaque && Math.abs(pixels[4 * i]! - expected) <= 1 : !opaque;
+          if (!isRight) counts.wrong++;
+        });
+        const label = `${selection} ${name} ${nodata}: ${JSON.stringify(counts)}`;
+        assert.ok(counts.drawn > 1000 && counts.wrong <= 20, label);
+        assert.equal(counts.fillers > 100, nodata !== undefined && nodata !== OWN, label);
+      }
+
+  // A preview shows one tile, so no other date is behind its pixels.
+  const [first] = dates;
+  for (const nodata of [OTHER, 255, NaN, OWN]) {
+    const [id] = [`test_s${first!.day}_g${geocode}`];
+    const { pixels } = await pictureOf(
+      node,
+      `/preview/${id}.png?expression=red&rescale=0,255&resampling=nearest&nodata=${nodata}`,
+    );
+    assert.equal(pixels.length, 4 * size.width * size.height);
+    for (const [i, value] of first!.bands.red.entries())
+      assert.equal(
+        pixels[4 * i + 3] === 255,
+        value !== nodata,
+        `pixel ${i} of the preview, nodata ${nodata}`,
+      );
+  }
+});

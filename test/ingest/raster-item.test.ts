@@ -103,6 +103,12 @@ test('an invalid Item is named in the error, and links to Items are not followed
     [`"${'x'.repeat(1_100_000)}"`, /1000000 bytes/],
     [item('a.tif', { id: 7 }), /id is not text/],
     [item('a.tif', { properties: { datetime: 'yesterday' } }), /properties.datetime is not a time/],
+    [item('a.tif', { properties: { 'view:sun_azimuth': '170' } }), /view:sun_azimuth is not a number/],
+    [
+      item('a.tif', { properties: { 'view:sun_azimuth': 361 } }),
+      /view:sun_azimuth is 361, and not from 0 to 360/,
+    ],
+    [item('a.tif', { properties: { 'view:sun_azimuth': -181 } }), /view:sun_azimuth is -181/],
     [item('a.tif', { assets: { image: 'a.tif' } }), /assets.image is not an object/],
     [item('a.tif', {}, { 'raster:bands': [{ scale: '1' }] }), /raster:bands\[0\].scale is not a number/],
     [item('a.tif', {}, { 'raster:bands': [{ nodata: 'none' }] }), /nodata is not a number/],

@@ -19,7 +19,7 @@ import {
   toFilterParams,
   withJobOptions,
 } from '../options.js';
-import { logToStderr, noMatchHint, print, printJson, printWarnings } from '../output.js';
+import { logToStderr, noMatchHint, print, printJson, printTileWarnings } from '../output.js';
 
 /** Runs a process and prints the number of tiles, or why there was nothing to do. Sets the exit code 3 if some tiles failed. */
 export async function runDerive<Results extends DeriveResults = DeriveResults>(
@@ -36,7 +36,7 @@ export async function runDerive<Results extends DeriveResults = DeriveResults>(
     );
     if (flags.format === 'json') printJson({ job, ...results });
     else printResults(results);
-    printWarnings(results);
+    printTileWarnings(results);
     if (results.tiles > 0) logToStderr(hint);
     const { tiles, unchanged, removed = 0, failures } = results;
     if (error) {

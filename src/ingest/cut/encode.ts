@@ -236,6 +236,7 @@ export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskFigures & { 
     cloudCover: cloudCoverPercent(histogram),
     ...(histogram[Mask.estimated]! > 0 && { estimated: share(Mask.estimated) }),
     ...(histogram[Mask.otherDate]! > 0 && { otherDates: share(Mask.otherDate) }),
+    shares: { notAssessed: share(Mask.notAssessed), stillCloud: share(Mask.cloud) + share(Mask.shadow) },
     footprint: footprintOf(cell, codes),
   };
 }

@@ -405,7 +405,7 @@ function tileRecord({ scene, write, passes }: CutContext, { geocode, files }: Ce
   const images = written.map((file) => file.groups.values());
   const nextOf = (file: number) => images.at(file)!.next().value as GroupRecord;
   const groups = scene.groups.map((_, g) => nextOf(passes.findIndex((pass) => pass.groups.includes(g))));
-  const { coverage, ...figures } = written.at(-1)!.mask!;
+  const { coverage, shares: _, ...figures } = written.at(-1)!.mask!;
   return {
     id: write.tileId(geocode),
     collection: write.collection.id,
@@ -422,7 +422,6 @@ function tileRecord({ scene, write, passes }: CutContext, { geocode, files }: Ce
     groups: [...groups, nextOf(-1)],
     derivedFrom: [],
     ...(scene.via !== undefined && { via: scene.via }),
-    ...(scene.warnings.length > 0 && { warnings: scene.warnings }),
     createdAt: Date.now(),
   };
 }

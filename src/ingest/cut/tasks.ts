@@ -189,7 +189,11 @@ export interface CellFile {
 }
 
 /** Properties of a tile that its mask determines. */
-export type MaskFigures = Pick<TileRecord, 'cloudCover' | 'footprint' | 'estimated' | 'otherDates'>;
+export interface MaskFigures
+  extends Pick<TileRecord, 'cloudCover' | 'footprint' | 'estimated' | 'otherDates'> {
+  /** Percent of the pixels with data. */
+  shares: { notAssessed: number; stillCloud: number };
+}
 
 /** A file that is cut out of a cell. */
 export interface CutResult {

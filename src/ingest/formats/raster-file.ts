@@ -162,12 +162,12 @@ function rejectSubdatasets({ path, subdatasets }: MultiDatasetFile): void {
   throw subdatasetNotKnown(path, `${subdatasets.length} layers: ${names.join(', ')}${more}`);
 }
 
-/** Path and collection of a scene, from options and the Item. */
+/** Path, collection and position of the sun of a scene, from options and the Item. */
 export function describeRasterScene(
   path: string,
   options: DescribeOptions,
   item: StacItemDescription | null,
-): Pick<Scene, 'path' | 'collection'> {
+): Pick<Scene, 'path' | 'collection' | 'sunAzimuth'> {
   const id = options.collection ?? item?.collection;
   if (!id) throw collectionNotNamed(path);
   if (item && id === item.collection && !/^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$/.test(id)) {
@@ -176,8 +176,9 @@ export function describeRasterScene(
       `its collection ${id.slice(0, 80)} cannot name a collection; add --collection`,
     );
   }
-  const { license = 'proprietary', licenseUrl } = item ?? {};
-  return { path, collection: { id, title: id, license, ...(licenseUrl !== undefined && { licenseUrl }) } };
+  const { license = 'proprietary', licenseUrl, sunAzimuth } = item ?? {};
+  const collection = { id, title: id, license, ...(licenseUrl !== undefined && { licenseUrl }) };
+  return { path, collection, ...(sunAzimuth !== undefined && { sunAzimuth }) };
 }
 
 /** The same text for all files, so that it is logged once. */

@@ -161,9 +161,11 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
   const platform = properties.string('platform');
   if (platform && platform.length > MAX_PLATFORM_LENGTH)
     throw badSidecar(path, `properties.platform is longer than ${MAX_PLATFORM_LENGTH} characters`);
+  const sunAzimuth = sunAzimuthOf(path, properties);
   const described: StacItemDescription = {
     path,
     id,
+    ...(sunAzimuth !== undefined && { sunAzimuth }),
     collection: item.string('collection'),
     span: spanOf(path, properties),
     platform,
@@ -176,6 +178,14 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
     }),
   };
   return { ...described, assets: described.assets.map((asset) => calibratedAsset(described, asset)) };
+}
+
+/** The view extension counts from 0 to 360; other writers also from -180 to 180. Throws TW_INGEST_BAD_SIDECAR. */
+function sunAzimuthOf(path: string, properties: Fields): number | undefined {
+  const degrees = properties.number('view:sun_azimuth');
+  if (degrees !== undefined && (degrees < -180 || degrees > 360))
+    throw badSidecar(path, `properties.view:sun_azimuth is ${degrees}, and not from 0 to 360 degrees`);
+  return degrees;
 }
 
 /** The address of the licence that the links name. Relative ones lead nowhere outside of the archive. */
@@ -360,6 +370,8 @@ export interface StacItemDescription {
   platform?: string;
   license?: string;
   licenseUrl?: string;
+  /** Degrees clockwise from north. */
+  sunAzimuth?: number;
   /** Processing baseline of Sentinel-2. */
   baseline?: number;
   /** True if Earth Search has already subtracted the offset of the processing baseline from the stored numbers. */

@@ -91,6 +91,7 @@ test('each tile is mapped by the model of its place, of a similar place, or of t
   await node.close();
   await damageRecords(join(folder, 'data'), `!models!${own.id}`);
   const again = await testNode(t, join(folder, 'data'));
+  const versions = new Set((await tilesOf(again)).map(({ version }) => version));
   const damaged = await runProcess<PredictResults>(again, 'predict', {
     model: 'ndvi',
     filter: { collections: ['s'] },
@@ -100,6 +101,14 @@ test('each tile is mapped by the model of its place, of a similar place, or of t
     damaged.skipped['the records of their models are damaged; "tilewright models" lists these'],
     1,
   );
+  // The tiles that other models map instead say which model was not considered.
+  const warned = (damaged as { warnings?: string[] }).warnings ?? [];
+  const leftOut = warned.filter((text) => text.startsWith('a model whose record is damaged is not used'));
+  assert.equal(leftOut.length, 1, warned.join('; '));
+  const remade = (await tilesOf(again)).filter(({ version }) => !versions.has(version));
+  assert.equal(remade.length, damaged.tiles);
+  assert.ok(remade.length > 0);
+  for (const { warnings } of remade) assert.ok(warnings?.includes(leftOut[0]!), warnings?.join('; '));
   const kept = (await tilesOf(again)).filter(
     ({ source, model }) => source === 'predicted' && model!.id === own.id,
   );
