@@ -8,7 +8,6 @@ import { encodeGroup, encodeMask, joinTile, tileValidity } from '../ingest/index
 import {
   type Affine,
   allocatePixels,
-  type BandValidity,
   buildControlGrid,
   type ControlGrid,
   createTransform,
@@ -30,7 +29,7 @@ import {
   warpMasked,
 } from '../raster/index.js';
 import { noMask } from './errors.js';
-import { otherDatesShare, PROVENANCE_GROUP } from './gaps.js';
+import { codesOfData, otherDatesShare, PROVENANCE_GROUP } from './gaps.js';
 import type { CutTileTask, MadeTile, TileFiles } from './tasks.js';
 import { cellGroup, type TileGroup } from './tile.js';
 
@@ -53,28 +52,6 @@ export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<Ma
   // The number of the base is 0 in each source.
   const provenance = made.find(({ group }) => group.name === PROVENANCE_GROUP)?.bands ?? [];
   return { ...tileImages, coverage, ...figures, ...otherDatesShare(codes, provenance as Uint8Array[]), used };
-}
-
-/** The most doubtful first. */
-const DOUBTFUL: readonly number[] = [
-  ...[Mask.cloud, Mask.shadow, Mask.notAssessed, Mask.snow, Mask.estimated, Mask.otherDate, Mask.clear],
-];
-
-/**
- * The mask of a new tile, with the code 0 exactly where no band has data. Resampled groups of other pixel sizes end at other pixels than
- * the mask: pixels that only they have get the most doubtful code around them.
- */
-function codesOfData(codes: Uint8Array, some: BandValidity, { width, height }: PixelGrid): Uint8Array {
-  return codes.map((code, at) => {
-    if (some?.[at] === 0) return Mask.nodata;
-    if (code !== Mask.nodata) return code;
-    const around = new Set<number>();
-    const [row, column] = [Math.floor(at / width), at % width];
-    for (let r = Math.max(0, row - 1); r <= Math.min(height - 1, row + 1); r++)
-      for (let c = Math.max(0, column - 1); c <= Math.min(width - 1, column + 1); c++)
-        around.add(codes[r * width + c]!);
-    return DOUBTFUL.find((one) => around.has(one)) ?? Mask.notAssessed;
-  });
 }
 
 /** Makes a group of the new tile from the groups of the same name in all sources. */

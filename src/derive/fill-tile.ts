@@ -27,6 +27,7 @@ import {
 import type { BandRecord, GroupRecord } from '../storage/index.js';
 import {
   type Composite,
+  codesOfData,
   conversion,
   copyPixels,
   fillFrom,
@@ -146,10 +147,10 @@ export async function fillTile({
   if (used.length === 0) return null;
   const codes = cellGroup(tile, mask);
   const data = images.filter(({ image }) => image.record.role === 'data').map(({ validity }) => validity);
-  const finished = finishedMask(composite);
+  const { some, coverage } = tileValidity(data, codes);
+  const finished = codesOfData(finishedMask(composite), some, codes);
   const { image: maskImage, ...figures } = encodeMask(codes, finished);
   const provenance = provenanceBands(codes, composite, gapSources);
-  const { coverage } = tileValidity(data, codes);
   const earlier = former ? (await readGroup(former)).bands : [];
   const kept = earlier.map((band) =>
     composite.provenance.map((number, i) => (number === 0 ? band[i]! : NO_SOURCE)),

@@ -90,6 +90,23 @@ export function finishedMask({ mask, provenance }: Composite): Uint8Array {
 }
 
 /**
+ * The mask of a new tile, with the code 0 exactly where no band has data. Groups of other pixel sizes can have data at pixels that the mask
+ * lacks: these are cloud or shadow if a pixel beside them is, and otherwise not assessed.
+ */
+export function codesOfData(codes: Uint8Array, some: BandValidity, { width, height }: PixelGrid): Uint8Array {
+  return codes.map((code, at) => {
+    if (some?.[at] === 0) return Mask.nodata;
+    if (code !== Mask.nodata) return code;
+    const around = new Set<number>();
+    const [row, column] = [Math.floor(at / width), at % width];
+    for (let r = Math.max(0, row - 1); r <= Math.min(height - 1, row + 1); r++)
+      for (let c = Math.max(0, column - 1); c <= Math.min(width - 1, column + 1); c++)
+        around.add(codes[r * width + c]!);
+    return [Mask.cloud, Mask.shadow].find((doubtful) => around.has(doubtful)) ?? Mask.notAssessed;
+  });
+}
+
+/**
  * Percent of the pixels with data that have values of other dates, in some band at least: snow and pixels that were not assessed count,
  * whose codes do not tell it. `provenance`: numbers of inputs, of which 0 is the tile's own date. Empty if there are none.
  */

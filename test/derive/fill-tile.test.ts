@@ -143,7 +143,18 @@ function oracle(
       }
     return given;
   });
-  return { mask: codes, from, used, sources };
+  const finished = codes.map((code, i) => {
+    const [row, column] = [Math.floor(i / WIDTH), i % WIDTH];
+    const coarse = Math.floor(row / 2) * (WIDTH / 2) + Math.floor(column / 2);
+    const values = sources.flatMap((bands, g) => bands.map((band) => band[g === 0 ? i : coarse]));
+    if (values.every((id) => id === null)) return Mask.nodata;
+    if (code !== Mask.nodata) return code;
+    const around = codes.filter(
+      (_, at) => Math.abs(Math.floor(at / WIDTH) - row) <= 1 && Math.abs((at % WIDTH) - column) <= 1,
+    );
+    return [Mask.cloud, Mask.shadow].find((doubtful) => around.includes(doubtful)) ?? Mask.notAssessed;
+  });
+  return { mask: finished, from, used, sources };
 
   function fillBy(metres: number) {
     for (const { id } of donors) {
