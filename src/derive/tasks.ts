@@ -72,7 +72,10 @@ interface MadeFile {
 
 /** The files of a new tile, and properties that its pixels determine. */
 export interface MadeTile
-  extends Pick<TileRecord, 'coverage' | 'cloudCover' | 'estimated' | 'otherDates' | 'footprint'> {
+  extends Pick<
+    TileRecord,
+    'coverage' | 'cloudCover' | 'estimated' | 'otherDates' | 'footprint' | 'dataParts'
+  > {
   /** The mask comes last. */
   files: MadeFile[];
   /** Indexes of the inputs that gave pixels, in the order of `derived_from`. */

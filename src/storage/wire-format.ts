@@ -101,6 +101,9 @@ const TILE_MEMBERS = {
   createdAt: TIME_SCHEMA,
 };
 
+/** Members that some records lack, and that readers could misread. */
+const OPTIONAL_MEMBERS = { dataParts: { type: 'string', pattern: '^[0-9a-f]{16}$' } };
+
 const BAND_SCHEMA = objectOf(
   { name: TEXT, scale: NUMBER, offset: NUMBER },
   {
@@ -124,17 +127,17 @@ const SCHEMA_GROUP_MEMBERS = {
 const TILE_GROUP_MEMBERS = { width: COUNT, height: COUNT, bytes: COUNT, crc32: COUNT };
 
 /** JSON Schema of a `TileRecord`. */
-export const TILE_RECORD_SCHEMA = objectOf({
-  ...TILE_MEMBERS,
-  groups: listOf(objectOf({ ...SCHEMA_GROUP_MEMBERS, ...TILE_GROUP_MEMBERS })),
-});
+export const TILE_RECORD_SCHEMA = objectOf(
+  { ...TILE_MEMBERS, groups: listOf(objectOf({ ...SCHEMA_GROUP_MEMBERS, ...TILE_GROUP_MEMBERS })) },
+  OPTIONAL_MEMBERS,
+);
 
 /** JSON Schema of `EncodedTiles`. */
 const ENCODED_TILES_SCHEMA = objectOf({
   layouts: listOf(listOf(objectOf(SCHEMA_GROUP_MEMBERS))),
   tiles: listOf(
     objectOf({
-      tile: objectOf(TILE_MEMBERS),
+      tile: objectOf(TILE_MEMBERS, OPTIONAL_MEMBERS),
       layout: COUNT,
       groups: listOf(tupleOf(COUNT, COUNT, COUNT, COUNT, { type: ['number', 'array', 'null'] })),
     }),

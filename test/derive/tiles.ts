@@ -71,8 +71,8 @@ export async function storeScene(
       const valid = bands.map((band) => Uint8Array.from(band, (value) => Number(value !== cell.nodata)));
       return encodeTile(cell, { bands, valid, mask: null }).file;
     });
-    const made = encodeMaskFile(cellOf(grid, geocode, groups[0]), mask);
-    for (const { record, bytes } of [...files, made.file])
+    const { file: maskFile, ...figures } = encodeMaskFile(cellOf(grid, geocode, groups[0]), mask);
+    for (const { record, bytes } of [...files, maskFile])
       await writeFileSynced(join(folder, `${record.name}.tif`), bytes);
     records.push({
       id: write.tileId(geocode),
@@ -84,9 +84,8 @@ export async function storeScene(
       source: 'raw',
       ...facts,
       coverage: Math.min(...coverages),
-      cloudCover: made.cloudCover,
-      groups: [...files.map(({ record }) => record), made.file.record],
-      footprint: made.footprint,
+      ...figures,
+      groups: [...files.map(({ record }) => record), maskFile.record],
       derivedFrom: [],
       createdAt: Date.now(),
     });

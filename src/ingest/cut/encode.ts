@@ -1,6 +1,6 @@
 /** Encodes the files of one cell, and describes them for the store. */
 import { crc32 } from 'node:zlib';
-import { gridByName, type PixelGrid } from '../../grid/index.js';
+import { gridByName, type PixelGrid, partsWithData } from '../../grid/index.js';
 import {
   allocatePixels,
   type BandValidity,
@@ -181,6 +181,7 @@ export function encodeMaskFile(cell: CellGroup, codes: Uint8Array): MaskResult {
     role: 'mask' as const,
   };
   const withData = codes.length - histogram[Mask.nodata]!;
+  const dataParts = partsWithData(codes, cell);
   const share = (code: number) => (100 * histogram[code]!) / withData;
   return {
     file: { bytes, record },
@@ -188,6 +189,7 @@ export function encodeMaskFile(cell: CellGroup, codes: Uint8Array): MaskResult {
     ...(histogram[Mask.estimated]! > 0 && { estimated: share(Mask.estimated) }),
     ...(histogram[Mask.otherDate]! > 0 && { otherDates: share(Mask.otherDate) }),
     footprint: footprintOf(cell, codes),
+    ...(dataParts !== undefined && { dataParts }),
   };
 }
 

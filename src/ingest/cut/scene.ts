@@ -424,6 +424,7 @@ function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: CellS
     cloudCover: mask.cloudCover,
     groups: [...groups.map(({ record }) => record), mask.record],
     footprint: mask.footprint,
+    ...(mask.dataParts !== undefined && { dataParts: mask.dataParts }),
     derivedFrom: [],
     ...(scene.via !== undefined && { via: scene.via }),
     ...(scene.warnings.length > 0 && { warnings: scene.warnings }),

@@ -174,7 +174,7 @@ export interface CellFile {
 }
 
 export interface MaskResult
-  extends Pick<TileRecord, 'cloudCover' | 'footprint' | 'estimated' | 'otherDates'> {
+  extends Pick<TileRecord, 'cloudCover' | 'footprint' | 'dataParts' | 'estimated' | 'otherDates'> {
   file: CellFile;
 }
 
