@@ -69,7 +69,7 @@ const FAR_DEGREES = 1000;
 
 /** The parts of one cell as areas in degrees. The outermost edges are those of the cell, bit for bit. */
 export class DividedCell {
-  /** Edges from west to east, and from north to south. */
+  /** Edges from west to east, and from north to south, between two that are far away. */
   private readonly x: number[];
   private readonly y: number[];
 
@@ -79,25 +79,19 @@ export class DividedCell {
     const edges = Array.from({ length: SIDE + 1 }, (_, i) =>
       grid.toLonLat(at(west, east, i), at(north, south, i)),
     );
-    this.x = edges.map(([lon]) => lon);
-    this.y = edges.map(([, lat]) => lat);
+    this.x = [edges[0]![0] - FAR_DEGREES, ...edges.map(([lon]) => lon), edges[SIDE]![0] + FAR_DEGREES];
+    this.y = [edges[0]![1] + FAR_DEGREES, ...edges.map(([, lat]) => lat), edges[SIDE]![1] - FAR_DEGREES];
   }
 
   /** The rectangle of `width` x `height` parts from a part on. Parts beside the cell extend far beyond it. */
   private box(column: number, row: number, width = 1, height = 1): Bbox {
-    const edge = (edges: number[], i: number, outwards: number) =>
-      edges[i] ?? (i < 0 ? edges[0]! - outwards : edges[SIDE]! + outwards);
-    return [
-      edge(this.x, column, FAR_DEGREES),
-      edge(this.y, row + height, -FAR_DEGREES),
-      edge(this.x, column + width, FAR_DEGREES),
-      edge(this.y, row, -FAR_DEGREES),
-    ];
+    const { x, y } = this;
+    return [x[column + 1]!, y[row + height + 1]!, x[column + width + 1]!, y[row + 1]!];
   }
 
   /**
-   * The area of the parts: closed boxes whose union is the area, and open boxes whose union is its interior, or everything outside of it, in
-   * the cell and around it.
+   * The area of the parts: closed boxes whose union is the area, and open boxes whose union is its interior, or everything outside of the
+   * area, in the cell and around it.
    */
   area(parts: CellParts): { boxes: Bbox[]; interior(): Bbox[]; exterior(): Bbox[] } {
     const has = hasPart(parts);
@@ -136,12 +130,12 @@ export class DividedCell {
     const visit = (column: number, row: number, side: number): void => {
       const relation = relate(this.box(column, row, side, side));
       if (relation === 'outside') return;
-      if (relation === 'inside' || side === 1) {
-        for (const [right, down] of this.squares(0, side, side))
-          parts[halfOf(row + down)] |= maskOf(column + right, row + down);
-      } else
-        for (const [right, down] of this.squares(0, 2, 2))
-          visit(column + (right * side) / 2, row + (down * side) / 2, side / 2);
+      const isWhole = relation === 'inside' || side === 1;
+      const step = isWhole ? 1 : side / 2;
+      for (let r = row; r < row + side; r += step)
+        for (let c = column; c < column + side; c += step)
+          if (isWhole) parts[halfOf(r)] |= maskOf(c, r);
+          else visit(c, r, step);
     };
     visit(0, 0, SIDE);
     return parts;
@@ -160,7 +154,7 @@ export class DividedCell {
       const group = connectedParts(column, row, has);
       for (const part of group) seen.add(part);
       const rings = ringsAround((c, r) => isInCell(c, r) && group.has(SIDE * r + c));
-      polygons.push(rings.map((ring) => ring.map(([c, r]): Position => [this.x[c]!, this.y[r]!])));
+      polygons.push(rings.map((ring) => ring.map(([c, r]): Position => [this.x[c + 1]!, this.y[r + 1]!])));
     }
     return polygons;
   }

@@ -367,6 +367,9 @@ function spatial({ op, shape }: Spatial, negated: boolean): QueryPlan {
   return { test: test(op === 's_intersects' ? inside : []), ranges: [...inside, ...edge] };
 }
 
+/** The functions that have one answer for all areas in a cell that a shape covers. */
+const UNIFORM_IF_COVERED = new Set<SpatialOp>(['s_intersects', 's_disjoint', 's_within']);
+
 /** The test of tiles that hold data in some parts of a cell. */
 function partsTest(
   { op, outline, negated }: { op: SpatialOp; outline: PreparedGeometry; negated: boolean },
@@ -375,7 +378,8 @@ function partsTest(
 ): (parts: CellParts) => boolean {
   const cell = cellBbox(grid, geocode);
   const relation = spatialRelations[op];
-  if (!outline.intersects(cell)) {
+  const isUniform = UNIFORM_IF_COVERED.has(op) && outline.covers(cell);
+  if (isUniform || !outline.intersects(cell)) {
     const passes = relation(areaOfCell(cell), outline) !== negated;
     return () => passes;
   }
