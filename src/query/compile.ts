@@ -4,6 +4,7 @@ import { type Bbox, type CellParts, cellBbox, DividedCell, type Grid, grids } fr
 import { type IndexRun, mergeRanges, type RowFilter, type RunFilter } from '../storage/index.js';
 import {
   areaPredicate,
+  cellPredicate,
   hasTime,
   isNumber,
   isWavelength,
@@ -351,15 +352,16 @@ function cellPlan(geocode: string, which: 'itself' | 'below'): QueryPlan {
 
 const WORLD_BBOX: Bbox = [-180, -90, 180, 90];
 
-function spatial({ op, shape }: Spatial, negated: boolean): QueryPlan {
+function spatial({ op, shape, ofCells }: Spatial, negated: boolean): QueryPlan {
   const outline = new PreparedGeometry(shape);
   const relation = spatialRelations[op];
+  const decide = (grid: Grid, geocode: string) =>
+    relation(areaOfCell(cellBbox(grid, geocode)), outline) !== negated;
+  const decideParts = (grid: Grid, geocode: string) => partsTest({ op, outline, negated }, grid, geocode);
   const test = (inside: CellCovering['inside']) =>
-    areaPredicate(
-      (grid, geocode) => relation(areaOfCell(cellBbox(grid, geocode)), outline) !== negated,
-      (grid, geocode) => partsTest({ op, outline, negated }, grid, geocode),
-      mergeRanges(inside),
-    );
+    ofCells
+      ? cellPredicate(decide, mergeRanges(inside))
+      : areaPredicate(decide, decideParts, mergeRanges(inside));
   if (negated || op === 's_disjoint') return { test: test([]) };
   if (op === 's_intersects' && outline.covers(WORLD_BBOX)) return {};
   const { inside, edge } = coverGeometry(outline);
