@@ -7,12 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { geohash } from '../../src/grid/index.js';
+import { type Filter, parseFilter, searchTiles } from '../../src/query/index.js';
 import type { IndexQuery } from '../../src/storage/column-index/query.js';
 import { SnapshotFolder } from '../../src/storage/column-index/snapshot.js';
-import { ColumnIndex, type RunFilter } from '../../src/storage/index.js';
+import { ColumnIndex, type RunFilter, type TileRecord } from '../../src/storage/index.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 import { benchSearch } from './search.js';
-import { DAY_MS, FIRST_DAY, MONTH, records, regionKey, type Tiles } from './tile-rows.js';
+import { DAY_MS, FIRST_DAY, MONTH, randomNumbers, records, regionKey, type Tiles } from './tile-rows.js';
 
 const SETS: Tiles[] = [
   { name: '20,000 cells x 50 dates', regions: 250, cellsOfRegion: 80, dates: 50, daysBetween: 10 },
@@ -61,7 +63,46 @@ async function benchIndex(tiles: Tiles): Promise<BenchResult[]> {
   } finally {
     await rm(folder, { recursive: true });
   }
+  for (const partial of [0, 0.1]) await benchPlaces(tiles, partial, report);
   return results;
+}
+
+/** Searches by place, if a share of the tiles lacks data in the north-west of the cell. */
+async function benchPlaces(tiles: Tiles, partial: number, report: Report) {
+  const random = randomNumbers(7);
+  const index = new ColumnIndex();
+  const parts = (record: TileRecord) =>
+    random() < partial
+      ? { ...record, dataParts: EDGE_PARTS[Math.floor(random() * EDGE_PARTS.length)] }
+      : record;
+  index.load([...records(tiles)].map(parts));
+  const places = Array.from({ length: Math.min(50, tiles.regions) }, (_, i) => cornerOf(i * 5));
+  const boxes = places.map(([x, y]) => parseFilter({ bbox: [x + 0.01, y + 0.01, x + 0.06, y + 0.04] }));
+  const circles = places.map((centre) => parseFilter({ intersects: circleAround(centre, 0.2) }));
+  const batch = (filters: Filter[]) => () =>
+    filters.map((filter) => searchTiles(index, filter, { limit: 10 }));
+  const clear = parseFilter({ maxCloud: 20, minCoverage: 90 });
+  const share = `${100 * partial} % of tiles incomplete`;
+  report(`cloud and coverage of all, ${share}`, 'CPU ms', await cpuOf(repeat(21, batch([clear]))));
+  report(`50 boxes inside a few cells, ${share}`, 'CPU ms', await cpuOf(repeat(21, batch(boxes))));
+  report(`50 circles over 40 cells, ${share}`, 'CPU ms', await cpuOf(repeat(21, batch(circles))));
+}
+
+/** Parts of cells that straight edges leave with data. */
+const EDGE_PARTS = ['00000000ffffffff', '0103070f1f3f7fff', '0f0f0f0f0f0f0f0f', '000103070f1f3f7f'];
+
+/** The south-western corner of the cells of a region. */
+function cornerOf(region: number): [lon: number, lat: number] {
+  const { west, south } = geohash.bounds(geohash.geocode(regionKey(region), 3));
+  return [west, south];
+}
+
+function circleAround([x, y]: [lon: number, lat: number], radius: number) {
+  const ring = Array.from({ length: 65 }, (_, i) => {
+    const angle = ((i % 64) / 32) * Math.PI;
+    return [x + radius * (1 + Math.cos(angle)), y + radius * (1 + Math.sin(angle))];
+  });
+  return { type: 'Polygon', coordinates: [ring] };
 }
 
 type Report = (what: string, unit: string, value: number) => void;

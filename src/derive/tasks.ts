@@ -72,7 +72,10 @@ interface MadeFile {
 
 /** The files of a new tile, and properties that its pixels determine. */
 export interface MadeTile
-  extends Pick<TileRecord, 'coverage' | 'cloudCover' | 'estimated' | 'otherDates' | 'footprint' | 'groups'> {
+  extends Pick<
+    TileRecord,
+    'coverage' | 'cloudCover' | 'estimated' | 'otherDates' | 'footprint' | 'dataParts' | 'groups'
+  > {
   files: MadeFile[];
   /** Indexes of the inputs that gave pixels, in the order of `derived_from`. */
   used: number[];

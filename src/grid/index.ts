@@ -6,6 +6,7 @@
 
 export type { Bbox, Grid, GridBounds, GridName } from './grid.js';
 export { cellBbox } from './grid.js';
+export { type CellParts, DividedCell, parseParts, partsWithData } from './parts.js';
 export {
   cellSizeMetres,
   chordDistanceMetres,

@@ -46,7 +46,7 @@ export async function readSpectra(
   boundsOf: (filter: Filter) => QueryBounds,
   { region, filter: wanted }: SpectraQuery,
 ): Promise<Spectra> {
-  const filter = and([{ op: 's_intersects', shape: { bbox: zoneBbox(region) } }, wanted]);
+  const filter = and([{ op: 's_intersects', shape: { bbox: zoneBbox(region) }, ofCells: true }, wanted]);
   const { answers, unanswered } = await send({ region, filter }, () => boundsOf(filter));
   const matched = sumOf(answers, (answer) => answer.matched);
   if (matched > MAX_TILES) throw zoneTooLarge(`${matched} tiles`, MAX_TILES);

@@ -289,7 +289,8 @@ export async function readSeries(
   { region, expression, filter: wanted }: TimeSeriesRequest,
 ): Promise<Series> {
   parseExpression(expression);
-  const filter = and([{ op: 's_intersects', shape: { bbox: zoneBbox(region) } }, wanted]);
+  // Pixels of the zone count even if they have no data on any date.
+  const filter = and([{ op: 's_intersects', shape: { bbox: zoneBbox(region) }, ofCells: true }, wanted]);
   const query: SeriesQuery = { region, expression, filter };
   const where = () => boundsOf(filter);
   for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {

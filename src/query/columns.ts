@@ -1,5 +1,5 @@
 /** The values of properties in the rows of the index, and tests of them. */
-import { type Grid, grids } from '../grid/index.js';
+import { type CellParts, type Grid, grids } from '../grid/index.js';
 import {
   type IndexRun,
   isWithin,
@@ -25,7 +25,7 @@ export function cellPredicate(
   decide: (grid: Grid, geocode: string) => boolean,
   inside: ReturnType<typeof mergeRanges> = [],
 ): RunFilter {
-  const known = new Map<number, Map<number, boolean>>();
+  const known: CellValues<boolean> = new Map();
   return ({ columns: { grid, key, precision } }) => {
     let last = { grid: -1, key: -1, precision: -1, passes: false };
     return (row) => {
@@ -33,27 +33,75 @@ export function cellPredicate(
       if (cell.key === last.key && cell.precision === last.precision && cell.grid === last.grid)
         return last.passes;
       const passes =
-        (inside.length > 0 && isWithin(inside, cell.grid, cell.key)) ||
-        cachedDecision(known, cell, () =>
-          decide(grids[cell.grid], grids[cell.grid].geocode(cell.key, cell.precision)),
-        );
+        (inside.length > 0 && isWithin(inside, cell.grid, cell.key)) || cachedValue(known, cell, decide);
       last = { ...cell, passes };
       return passes;
     };
   };
 }
 
-function cachedDecision(
-  known: Map<number, Map<number, boolean>>,
+/**
+ * A test of rows by the areas in which their tiles hold data. `decide` returns the test of a cell whose parts all hold data, and
+ * `decideParts` is called once for each cell with other tiles, and returns their test.
+ */
+export function areaPredicate(
+  decide: (grid: Grid, geocode: string) => boolean,
+  decideParts: (grid: Grid, geocode: string) => (parts: CellParts) => boolean,
+  inside: ReturnType<typeof mergeRanges>,
+): RunFilter {
+  const wholeCells = cellPredicate(decide, inside);
+  const known: CellValues<(parts: CellParts) => boolean> = new Map();
+  return (rows) => {
+    const isWholePassing = wholeCells(rows);
+    if (!rows.hasPartialCells) return isWholePassing;
+    const { grid, key, precision, northParts, southParts } = rows.columns;
+    let last = { grid: -1, key: -1, precision: -1, test: always };
+    return (row) => {
+      const north = northParts[row];
+      const south = southParts[row];
+      if ((north & south) === ALL_BITS) return isWholePassing(row);
+      if (key[row] !== last.key || precision[row] !== last.precision || grid[row] !== last.grid) {
+        const cell = { grid: grid[row], key: key[row], precision: precision[row] };
+        // A larger cell may begin inside and hold its data elsewhere.
+        const end = cell.key + spanOf(cell.grid, cell.precision);
+        const isInside = inside.length > 0 && isWithin(inside, cell.grid, cell.key, end);
+        last = { ...cell, test: isInside ? always : cachedValue(known, cell, decideParts) };
+      }
+      return last.test({ north, south });
+    };
+  };
+}
+
+const always: (parts: CellParts) => boolean = () => true;
+
+/** 32 bits that are set, as the result of a bitwise operator. */
+const ALL_BITS = -1;
+
+const spans = grids.map((): (number | undefined)[] => []);
+
+/** The number of keys of a cell of this precision. */
+function spanOf(grid: number, precision: number): number {
+  const known = spans[grid][precision];
+  if (known !== undefined) return known;
+  const { span } = grids[grid].key(grids[grid].geocode(0, precision));
+  spans[grid][precision] = span;
+  return span;
+}
+
+/** Values by grid and precision, then by key. */
+type CellValues<T> = Map<number, Map<number, T>>;
+
+function cachedValue<T>(
+  known: CellValues<T>,
   { grid, key, precision }: { grid: number; key: number; precision: number },
-  decide: () => boolean,
-): boolean {
+  compute: (grid: Grid, geocode: string) => T,
+): T {
   const level = grid * 256 + precision;
-  const answers = known.get(level) ?? new Map<number, boolean>();
-  known.set(level, answers);
-  const answer = answers.get(key) ?? decide();
-  answers.set(key, answer);
-  return answer;
+  const values = known.get(level) ?? new Map<number, T>();
+  known.set(level, values);
+  const value = values.get(key) ?? compute(grids[grid], grids[grid].geocode(key, precision));
+  values.set(key, value);
+  return value;
 }
 
 /** Returns a value of a row. */

@@ -1,8 +1,9 @@
 /** Compiles filters to query plans: tests of rows, with bounds for conditions on properties. */
 
-import { type Bbox, cellBbox, grids } from '../grid/index.js';
+import { type Bbox, type CellParts, cellBbox, DividedCell, type Grid, grids } from '../grid/index.js';
 import { type IndexRun, mergeRanges, type RowFilter, type RunFilter } from '../storage/index.js';
 import {
+  areaPredicate,
   cellPredicate,
   hasTime,
   isNumber,
@@ -38,11 +39,13 @@ import {
   type TextProperty,
 } from './filter.js';
 import {
+  areaOfCell,
   type CellCovering,
   cellKey,
   coverGeometry,
   descendantKeys,
   PreparedGeometry,
+  type SpatialOp,
   spatialRelations,
 } from './geometry.js';
 import {
@@ -349,19 +352,48 @@ function cellPlan(geocode: string, which: 'itself' | 'below'): QueryPlan {
 
 const WORLD_BBOX: Bbox = [-180, -90, 180, 90];
 
-function spatial({ op, shape }: Spatial, negated: boolean): QueryPlan {
+function spatial({ op, shape, ofCells }: Spatial, negated: boolean): QueryPlan {
   const outline = new PreparedGeometry(shape);
   const relation = spatialRelations[op];
+  const decide = (grid: Grid, geocode: string) =>
+    relation(areaOfCell(cellBbox(grid, geocode)), outline) !== negated;
+  const decideParts = (grid: Grid, geocode: string) => partsTest({ op, outline, negated }, grid, geocode);
   const test = (inside: CellCovering['inside']) =>
-    cellPredicate(
-      (grid, geocode) => relation(cellBbox(grid, geocode), outline) !== negated,
-      mergeRanges(inside),
-    );
+    ofCells
+      ? cellPredicate(decide, mergeRanges(inside))
+      : areaPredicate(decide, decideParts, mergeRanges(inside));
   if (negated || op === 's_disjoint') return { test: test([]) };
   if (op === 's_intersects' && outline.covers(WORLD_BBOX)) return {};
   const { inside, edge } = coverGeometry(outline);
   // All other relations also require a common point.
   return { test: test(op === 's_intersects' ? inside : []), ranges: [...inside, ...edge] };
+}
+
+/** The functions that have one answer for all areas in a cell that a shape covers. */
+const UNIFORM_IF_COVERED = new Set<SpatialOp>(['s_intersects', 's_disjoint', 's_within']);
+
+/** The test of tiles that hold data in some parts of a cell. */
+function partsTest(
+  { op, outline, negated }: { op: SpatialOp; outline: PreparedGeometry; negated: boolean },
+  grid: Grid,
+  geocode: string,
+): (parts: CellParts) => boolean {
+  const cell = cellBbox(grid, geocode);
+  const relation = spatialRelations[op];
+  const isUniform = UNIFORM_IF_COVERED.has(op) && outline.covers(cell);
+  if (isUniform || !outline.intersects(cell)) {
+    const passes = relation(areaOfCell(cell), outline) !== negated;
+    return () => passes;
+  }
+  const divided = new DividedCell(grid, geocode);
+  if (op !== 's_intersects' && op !== 's_disjoint')
+    return (parts) => relation({ cell, ...divided.area(parts) }, outline) !== negated;
+  const { north, south } = divided.partsWhere((box) => {
+    if (!outline.intersects(box)) return 'outside';
+    return outline.covers(box) ? 'inside' : 'edge';
+  });
+  const expected = (op === 's_intersects') !== negated;
+  return (parts) => (((parts.north & north) | (parts.south & south)) !== 0) === expected;
 }
 
 // Conditions on numbers

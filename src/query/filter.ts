@@ -98,6 +98,8 @@ export interface IsNull {
 export interface Spatial {
   op: SpatialOp;
   shape: Shape;
+  /** True to compare the cells of tiles, wherever in them the tiles have data. */
+  ofCells?: true;
 }
 
 /** A relation of the property to the period. `datetime` stands for the entire time of the tile. */

@@ -1,7 +1,7 @@
-/** Geometries of filters, and the relations of a rectangle in degrees, the geometry of every Item, to them. */
+/** Geometries of filters, and the relations of the area of an Item, which consists of rectangles in degrees, to them. */
 import { orient2d } from 'robust-predicates';
 import { excerpt } from '../errors.js';
-import { type Bbox, cellBbox, type Grid, grids } from '../grid/index.js';
+import { type Bbox, cellBbox, type DividedCell, type Grid, grids } from '../grid/index.js';
 import type { CellKeyRange } from '../storage/index.js';
 import { firstIndex } from '../utils/sorted.js';
 import { badGeometry } from './errors.js';
@@ -566,21 +566,38 @@ const bboxesIntersect = (a: Bbox, b: Bbox) => b[2] >= a[0] && b[0] <= a[2] && b[
 const bboxContains = ([west, south, east, north]: Bbox, [w, s, e, n]: Bbox) =>
   w >= west && e <= east && s >= south && n <= north;
 
+/** The area of an Item in its cell: `exterior` has everything outside of the area that shapes within the cell can meet. */
+type ItemArea = ReturnType<DividedCell['area']> & { cell: Bbox };
+
+export const areaOfCell = (cell: Bbox): ItemArea => ({
+  cell,
+  boxes: [cell],
+  interior: () => [cell],
+  exterior: () => [],
+});
+
+const touches = ({ boxes }: ItemArea, shape: PreparedGeometry) => boxes.some((box) => shape.intersects(box));
+const meets = ({ interior }: ItemArea, shape: PreparedGeometry) =>
+  interior().some((box) => shape.intersects(box, true));
+const isCovered = ({ boxes }: ItemArea, shape: PreparedGeometry) => boxes.every((box) => shape.covers(box));
+const holds = ({ cell, exterior }: ItemArea, shape: PreparedGeometry) =>
+  shape.isWithin(cell) && !exterior().some((box) => shape.intersects(box, true));
+
 /**
  * The spatial functions of CQL2, by the dimensionally extended nine-intersection model (OGC 06-103r4, section 6.1.15): relations of the
- * cell of an Item to a shape. A cell is an area, so the cases of points and lines are omitted.
+ * area of an Item to a shape. The cases of points and lines as Items are omitted.
  */
 export const spatialRelations = {
-  s_intersects: (cell: Bbox, shape: PreparedGeometry) => shape.intersects(cell),
-  s_disjoint: (cell: Bbox, shape: PreparedGeometry) => !shape.intersects(cell),
-  s_within: (cell: Bbox, shape: PreparedGeometry) => shape.covers(cell),
-  s_contains: (cell: Bbox, shape: PreparedGeometry) => shape.isWithin(cell) && shape.intersects(cell, true),
-  s_equals: (cell: Bbox, shape: PreparedGeometry) => shape.isWithin(cell) && shape.covers(cell),
-  s_touches: (cell: Bbox, shape: PreparedGeometry) => shape.intersects(cell) && !shape.intersects(cell, true),
-  s_crosses: (cell: Bbox, shape: PreparedGeometry) =>
-    shape.dimension < 2 && !shape.isWithin(cell) && shape.intersects(cell, true),
-  s_overlaps: (cell: Bbox, shape: PreparedGeometry) =>
-    shape.dimension === 2 && !shape.isWithin(cell) && shape.intersects(cell, true) && !shape.covers(cell),
+  s_intersects: touches,
+  s_disjoint: (area: ItemArea, shape: PreparedGeometry) => !touches(area, shape),
+  s_within: isCovered,
+  s_contains: (area: ItemArea, shape: PreparedGeometry) => holds(area, shape) && meets(area, shape),
+  s_equals: (area: ItemArea, shape: PreparedGeometry) => holds(area, shape) && isCovered(area, shape),
+  s_touches: (area: ItemArea, shape: PreparedGeometry) => touches(area, shape) && !meets(area, shape),
+  s_crosses: (area: ItemArea, shape: PreparedGeometry) =>
+    shape.dimension < 2 && !holds(area, shape) && meets(area, shape),
+  s_overlaps: (area: ItemArea, shape: PreparedGeometry) =>
+    shape.dimension === 2 && !holds(area, shape) && meets(area, shape) && !isCovered(area, shape),
 };
 
 export type SpatialOp = keyof typeof spatialRelations;

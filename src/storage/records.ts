@@ -133,6 +133,8 @@ export interface TileRecord {
   warnings?: string[];
   /** Closed ring around the pixels with data, in grid coordinates. */
   footprint: [x: number, y: number][];
+  /** The 8 x 8 parts of the cell in which the tile holds data (`partsWithData`). Absent if it holds data in all of them. */
+  dataParts?: string;
   derivedFrom: string[];
   /**
    * For a derived tile: digest of the ids and versions of all its candidate inputs, including those that contributed no pixel. The

@@ -111,11 +111,6 @@ export class TileSchemas {
     this.known.set(digest, schema);
   }
 
-  /** True if a tile may have a spectrum. */
-  haveSpectra(): boolean {
-    return [...this.known.values()].some((schema) => wavelengthRange(schema) !== undefined);
-  }
-
   encode(record: TileRecord): StoredTile {
     const { id: _, groups, ...tile } = record;
     const schema = schemaOf(record);

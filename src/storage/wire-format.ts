@@ -101,8 +101,11 @@ const TILE_MEMBERS = {
   createdAt: TIME_SCHEMA,
 };
 
-/** Members that a tile record may have. */
-const OPTIONAL_TILE_MEMBERS = { warnings: listOf(TEXT) };
+/** Members that some records lack, and that readers could misread. */
+const OPTIONAL_TILE_MEMBERS = {
+  warnings: listOf(TEXT),
+  dataParts: { type: 'string', pattern: '^[0-9a-f]{16}$' },
+};
 
 const BAND_SCHEMA = objectOf(
   { name: TEXT, scale: NUMBER, offset: NUMBER },

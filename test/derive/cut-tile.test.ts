@@ -13,7 +13,15 @@ import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { hasGdal } from '../support/gdal.js';
 import { tempFolder } from '../support/temp.js';
-import { derivedTiles, type GivenTile, pixelsOf, randomly, runProcess, storeScene } from './tiles.js';
+import {
+  assertDataParts,
+  derivedTiles,
+  type GivenTile,
+  pixelsOf,
+  randomly,
+  runProcess,
+  storeScene,
+} from './tiles.js';
 
 const CELL = '9q8yy';
 
@@ -92,6 +100,7 @@ test('split keeps the pixels if the cells nest, and coalesce joins them again', 
   atEnd(t, () => workers.close());
   const dir = await tempFolder(t);
   let run = 0;
+  const partial: Record<string, number> = {};
   const property = fc.asyncProperty(
     fc.constantFrom('geohash' as const, 'quadtile' as const),
     fc.integer({ min: 1, max: 1e6 }),
@@ -191,6 +200,8 @@ test('split keeps the pixels if the cells nest, and coalesce joins them again', 
           [back!.geocode, back!.collection, back!.start],
           [geocode, 'parts', parent!.start + 3 * 86_400_000],
         );
+        for (const [source, count] of Object.entries(await assertDataParts(storage)))
+          partial[source] = (partial[source] ?? 0) + count;
         const found = await everything(storage, back!);
         const isWhole = children.length === cells.length;
         for (const name of ['mask', '10m', ...(isWhole ? ['20m', '10m-qa'] : [])])
@@ -208,6 +219,7 @@ test('split keeps the pixels if the cells nest, and coalesce joins them again', 
     },
   );
   await fc.assert(property, { seed: 42, numRuns: 4 });
+  for (const source of ['raw', 'split', 'coalesced']) assert.ok(partial[source]! > 0, source);
 });
 
 /** The file of a tile, warped to a cell by GDAL. */

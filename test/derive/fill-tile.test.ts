@@ -11,7 +11,16 @@ import { Mask, type PixelArray } from '../../src/raster/index.js';
 import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
-import { DAY, derivedTiles, type GivenScene, pixelsOf, randomly, runProcess, storeScene } from './tiles.js';
+import {
+  assertDataParts,
+  DAY,
+  derivedTiles,
+  type GivenScene,
+  pixelsOf,
+  randomly,
+  runProcess,
+  storeScene,
+} from './tiles.js';
 
 const WIDTH = 24;
 const HEIGHT = 16;
@@ -229,6 +238,7 @@ test('fill chooses the same pixels as a naive loop over pixels and dates', async
         const made = await derivedTiles(storage, 'filled');
         assert.equal(made.length, results.tiles);
         assert.equal(results.failures, 0);
+        await assertDataParts(storage);
         const masks = new Map<string, Uint8Array>();
         const bands = new Map<string, PixelArray[][]>();
         for (const tile of [...tiles, ...made]) {

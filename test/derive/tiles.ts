@@ -1,9 +1,10 @@
 /** Stores tiles of given pixels, like an ingest of an invented product, and reads them back. */
+import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type GridName, gridByName } from '../../src/grid/index.js';
 import { type CellGroup, encodeGroup, encodeMask, joinTile } from '../../src/ingest/index.js';
 import { LocalJobService, type Process } from '../../src/jobs/index.js';
-import { type DataType, type PixelArray, readImage } from '../../src/raster/index.js';
+import { type DataType, Mask, type PixelArray, readImage } from '../../src/raster/index.js';
 import { type Storage, type TileRecord, writeFileSynced } from '../../src/storage/index.js';
 
 export interface GivenGroup {
@@ -74,7 +75,7 @@ export async function storeScene(
       const valid = bands.map((band) => Uint8Array.from(band, (value) => Number(value !== cell.nodata)));
       return encodeGroup(cell, { bands, valid }).image;
     });
-    const { image, ...made } = encodeMask(cellOf(grid, geocode, groups[0]), mask);
+    const { image, shares: _, ...figures } = encodeMask(cellOf(grid, geocode, groups[0]), mask);
     const { files, groups: stored } = joinTile([...images, image]);
     for (const { name, bytes } of files) await writeFileSynced(join(folder, `${name}.tif`), bytes);
     records.push({
@@ -87,9 +88,8 @@ export async function storeScene(
       source: 'raw',
       ...facts,
       coverage: Math.min(...coverages),
-      cloudCover: made.cloudCover,
+      ...figures,
       groups: stored,
-      footprint: made.footprint,
       derivedFrom: [],
       ...(warnings && { warnings }),
       createdAt: Date.now(),
@@ -154,6 +154,35 @@ export async function derivedTiles(storage: Storage, source: TileRecord['source'
   const tiles: TileRecord[] = [];
   for await (const tile of storage.catalogue.tiles.values()) if (tile.source === source) tiles.push(tile);
   return tiles;
+}
+
+/**
+ * Compares the parts with data in each record with the pixels of the tile's mask: a part holds data if a pixel with data overlaps it.
+ * Returns the number of tiles that lack data in some part, by source.
+ */
+export async function assertDataParts(storage: Storage): Promise<Record<string, number>> {
+  const partial: Record<string, number> = {};
+  for await (const tile of storage.catalogue.tiles.values()) {
+    const { width, height } = tile.groups.find(({ role }) => role === 'mask')!;
+    const [codes] = await pixelsOf(storage, tile, 'mask');
+    const partsOf = (size: number) =>
+      Array.from({ length: size }, (_, pixel) =>
+        [0, 1, 2, 3, 4, 5, 6, 7].filter(
+          (part) => 8 * pixel < (part + 1) * size && 8 * (pixel + 1) > part * size,
+        ),
+      );
+    const [columns, rows] = [partsOf(width), partsOf(height)];
+    const found = new Array<string>(64).fill('0');
+    for (const [at, code] of codes!.entries())
+      if (code !== Mask.nodata)
+        for (const row of rows[Math.floor(at / width)]!)
+          for (const column of columns[at % width]!) found[8 * row + column] = '1';
+    const digits = found.join('');
+    const expected = BigInt(`0b${digits}`).toString(16).padStart(16, '0');
+    assert.equal(tile.dataParts, expected === 'ffffffffffffffff' ? undefined : expected, tile.id);
+    if (tile.dataParts !== undefined) partial[tile.source] = (partial[tile.source] ?? 0) + 1;
+  }
+  return partial;
 }
 
 /** Numbers from 0 to 1, the same for the same seed. */

@@ -10,6 +10,7 @@ import { type ClassifyResults, readLabels } from '../../src/hyperspectral/index.
 import { setOf } from '../../src/hyperspectral/labelled-pixels.js';
 import { openImage, readImage, readRaster } from '../../src/raster/index.js';
 import type { PredictResults } from '../../src/training/index.js';
+import { assertDataParts } from '../derive/tiles.js';
 import { writeEnvi } from '../raster/envi.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
@@ -65,6 +66,7 @@ test('planted classes are recognised, and the map shows them', async (t) => {
   assert.ok(results.oa > 0.9 && results.kappa > 0.85 && results.oaByPlace! > 0.9, JSON.stringify(results));
   const maps = (await tilesOf(node)).filter(({ source }) => source === 'classify');
   assert.ok(maps.length > 3);
+  assert.ok((await assertDataParts(node.storage))['classify']! > 0);
   const seen = new Set<number>();
   for (const map of maps) {
     const made = (await readImage(node.storage.tileImage(map, map.groups[0]!.name))).bands;

@@ -18,6 +18,7 @@ import { responseWeights, SENSORS } from '../../src/hyperspectral/sensors.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { type ImageFile, openImage, readImage } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
+import { assertDataParts } from '../derive/tiles.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
 import { smallDisk } from '../support/small-disk.js';
@@ -113,6 +114,7 @@ test('smoothing works run by run; its tiles are spectra for maps by wavelength a
     ]);
     near(values, wanted, 1e-5, 'derivative');
   });
+  assert.ok((await assertDataParts(node.storage))['smooth']! > 0);
   for (const { tile, image } of await filesOf(node, '30m', 'smooth')) {
     const { bandTags } = await openImage(image);
     assert.equal(bandTags.length, USED.length);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TilewrightNode } from '../../src/node.js';
 import { gdalName, readImage } from '../../src/raster/index.js';
+import { assertDataParts } from '../derive/tiles.js';
 import { writeEnvi } from '../raster/envi.js';
 import { gdal, needsGdal } from '../raster/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -57,6 +58,7 @@ test('bad and empty bands do not affect coverage; spectra stay measured ones', a
   });
   assert.deepEqual(failed, []);
   assert.equal(scenes.length, 1);
+  await assertDataParts(node.storage);
   const [tile] = await tilesOf(node);
   const [group] = tile!.groups;
   assert.equal(group!.codes, undefined);

@@ -21,6 +21,7 @@ import {
   readRaster,
   warpMasked,
 } from '../../src/raster/index.js';
+import { assertDataParts } from '../derive/tiles.js';
 import { gdal, needsGdal } from '../raster/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';
@@ -382,6 +383,7 @@ test(
         const inputs = { namePattern: '{tile}_{time:%Y%m%d}_{band}.tif', collection: 'mixed', precision: 6 };
         const { failed } = await ingest(node, { ...inputs, href: join(folder, 'in'), nodata });
         assert.deepEqual(failed, []);
+        assert.ok((await assertDataParts(node.storage))['raw']! > 0);
         let holes = 0;
         for (const tile of await tilesOf(node))
           for (const { name, role, bands, width, height } of tile.groups) {

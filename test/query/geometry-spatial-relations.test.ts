@@ -4,17 +4,26 @@ import fc from 'fast-check';
 import { type Bbox, cellBbox, grids } from '../../src/grid/index.js';
 import type { Geometry, Point, Shape } from '../../src/query/geometry.js';
 import {
+  areaOfCell,
   coverGeometry,
   PreparedGeometry,
   type SpatialOp,
   spatialConverse,
   spatialRelations,
 } from '../../src/query/geometry.js';
-import { type CellKeyRange, isWithin, mergeRanges } from '../../src/storage/index.js';
-import { overlappingPolygons, relates, shapes } from './spatial-oracle.js';
-import { cells } from './tiles.js';
+import { type Filter, searchTiles } from '../../src/query/index.js';
+import { type CellKeyRange, ColumnIndex, isWithin, mergeRanges } from '../../src/storage/index.js';
+import { scan } from './scan.js';
+import { isValid, overlappingPolygons, relates, shapes } from './spatial-oracle.js';
+import { cells, dataParts, tile } from './tiles.js';
 
 const ops = Object.keys(spatialRelations) as SpatialOp[];
+const cellRelations = Object.fromEntries(
+  ops.map((op) => [
+    op,
+    (cell: Bbox, shape: PreparedGeometry) => spatialRelations[op](areaOfCell(cell), shape),
+  ]),
+) as Record<SpatialOp, (cell: Bbox, shape: PreparedGeometry) => boolean>;
 const cellOf = (grid: string, geocode: string): Bbox =>
   cellBbox(grids.find((one) => one.name === grid)!, geocode);
 
@@ -26,7 +35,7 @@ test('every spatial function agrees with a topology library', () => {
       for (const { grid, geocode } of some) {
         const cell = cellOf(grid, geocode);
         for (const op of ops) {
-          const holds = spatialRelations[op](cell, outline);
+          const holds = cellRelations[op](cell, outline);
           if (holds) held.set(op, (held.get(op) ?? 0) + 1);
           assert.equal(holds, relates(op, cell, shape), `${op} ${geocode} ${JSON.stringify(shape)}`);
         }
@@ -48,7 +57,7 @@ test('polygons of one geometry that overlap, touch, nest or repeat are one area'
       for (const { grid, geocode } of [...some, ...geohashes]) {
         const cell = cellOf(grid, geocode);
         for (const op of ops) {
-          const holds = spatialRelations[op](cell, outline);
+          const holds = cellRelations[op](cell, outline);
           if (holds) counts.set(op, (counts.get(op) ?? 0) + 1);
           assert.equal(holds, relates(op, cell, shape), `${op} ${geocode} ${JSON.stringify(shape)}`);
         }
@@ -81,11 +90,63 @@ test('every spatial function is right for all points, lines, boxes and triangles
     const outline = new PreparedGeometry(shape);
     for (const op of ops)
       assert.equal(
-        spatialRelations[op](cell, outline),
+        cellRelations[op](cell, outline),
         relates(op, cell, shape),
         `${op} ${JSON.stringify(shape)}`,
       );
   }
+});
+
+test('every spatial function is right for tiles with data in parts of a cell, on the lines of these parts', () => {
+  // s0 and its neighbour, the cell that contains it, and a cell of the other grid.
+  const places = [
+    { geocode: 's0' },
+    { geocode: 's1' },
+    { geocode: 's' },
+    { grid: 'quadtile', geocode: '122' },
+  ] as const;
+  const [w, s, e, n] = cellOf('geohash', 's0');
+  const lattice = fc
+    .tuple(fc.integer({ min: -4, max: 20 }), fc.integer({ min: -4, max: 20 }))
+    .map(([x, y]): Point => [w + ((e - w) * x) / 16, s + ((n - s) * y) / 16]);
+  const polygonsAndLines = fc.array(lattice, { minLength: 2, maxLength: 5 }).map((points): Geometry[] => [
+    { type: 'LineString', coordinates: points },
+    { type: 'Polygon', coordinates: [[...points, points[0]!]] },
+    { type: 'MultiPoint', coordinates: points },
+  ]);
+  const latticeBoxes = fc
+    .tuple(lattice, lattice)
+    .map(([[a, b], [c, d]]): Shape[] => [
+      { bbox: [Math.min(a, c), Math.min(b, d), Math.max(a, c), Math.max(b, d)] },
+      { type: 'Point', coordinates: [a, b] },
+    ]);
+  const held = new Map<string, number>();
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(dataParts, fc.constantFrom(...places)), { minLength: 12, maxLength: 12 }),
+      polygonsAndLines,
+      latticeBoxes,
+      (some, drawn, boxes) => {
+        const records = some.map(([parts, place], i) => tile({ ...place, ...parts, scene: `s${i}` }));
+        const index = new ColumnIndex();
+        index.load(records.slice(0, 6));
+        index.add(records.slice(6));
+        for (const shape of [...drawn.filter(isValid), ...boxes])
+          for (const op of ops) {
+            const filter = { op, shape };
+            const expected = scan(records, filter);
+            held.set(op, (held.get(op) ?? 0) + expected.length);
+            const text = `${op} ${JSON.stringify(shape)}`;
+            assert.deepEqual(searchTiles(index, filter).ids, expected, text);
+            const not: Filter = { op: 'not', arg: filter };
+            assert.deepEqual(searchTiles(index, not).ids, scan(records, not), `NOT ${text}`);
+          }
+      },
+    ),
+    { seed: 42, numRuns: 40 },
+  );
+  for (const op of ops)
+    if (op !== 's_equals') assert.ok(held.get(op)! > 2, `${op} held ${held.get(op)} times`);
 });
 
 test('the converse of a spatial function is equivalent with swapped arguments', () => {
@@ -96,8 +157,8 @@ test('the converse of a spatial function is equivalent with swapped arguments', 
     for (const a of boxes)
       for (const b of boxes)
         assert.equal(
-          spatialRelations[op](a, new PreparedGeometry({ bbox: b })),
-          spatialRelations[spatialConverse[op] ?? op](b, new PreparedGeometry({ bbox: a })),
+          cellRelations[op](a, new PreparedGeometry({ bbox: b })),
+          cellRelations[spatialConverse[op] ?? op](b, new PreparedGeometry({ bbox: a })),
           `${op} ${a} ${b}`,
         );
 });
@@ -171,7 +232,7 @@ test('many points along a parallel or a meridian are the same line as few points
     ] as const)
       for (const op of ops)
         assert.equal(
-          spatialRelations[op](cellOf(grid, geocode), new PreparedGeometry(shape)),
+          cellRelations[op](cellOf(grid, geocode), new PreparedGeometry(shape)),
           relates(op, cellOf(grid, geocode), few),
           `${op} ${geocode}`,
         );
@@ -184,7 +245,7 @@ test('a cell equals its own rectangle in all forms', () => {
   const middle: Point = [(w + e) / 2, s];
   const ring: Point[] = [[w, s], middle, [e, s], [e, n], [w, n], [w, s]];
   for (const shape of [{ bbox: cell }, { type: 'Polygon', coordinates: [ring] }] satisfies Shape[])
-    assert.ok(spatialRelations.s_equals(cell, new PreparedGeometry(shape)));
+    assert.ok(cellRelations.s_equals(cell, new PreparedGeometry(shape)));
 });
 
 test('a cover has the key of every cell that meets the shape, and all cells below its inside do', () => {
@@ -212,11 +273,11 @@ test('the parts of a collection are taken together', () => {
   const near: Geometry = { type: 'Point', coordinates: [(w + e) / 2, (s + n) / 2] };
   const collection = (...geometries: (typeof near)[]) =>
     new PreparedGeometry({ type: 'GeometryCollection', geometries } as Geometry);
-  assert.ok(spatialRelations.s_intersects(cell, collection(far, near)));
-  assert.ok(spatialRelations.s_crosses(cell, collection(far, near)));
-  assert.ok(!spatialRelations.s_contains(cell, collection(far, near)));
-  assert.ok(spatialRelations.s_contains(cell, collection(near)));
-  assert.ok(spatialRelations.s_disjoint(cell, collection(far)));
+  assert.ok(cellRelations.s_intersects(cell, collection(far, near)));
+  assert.ok(cellRelations.s_crosses(cell, collection(far, near)));
+  assert.ok(!cellRelations.s_contains(cell, collection(far, near)));
+  assert.ok(cellRelations.s_contains(cell, collection(near)));
+  assert.ok(cellRelations.s_disjoint(cell, collection(far)));
 });
 
 test('an outline with many points gives the same results as one with few', () => {
@@ -233,7 +294,7 @@ test('an outline with many points gives the same results as one with few', () =>
     fc.property(cells, ({ grid, geocode }) => {
       const cell = cellOf(grid, geocode);
       for (const op of ['s_intersects', 's_within'] as const)
-        assert.equal(spatialRelations[op](cell, outline), relates(op, cell, many));
+        assert.equal(cellRelations[op](cell, outline), relates(op, cell, many));
     }),
     { seed: 42, numRuns: 60 },
   );
@@ -261,14 +322,14 @@ test('a line through a corner touches and does not cross', () => {
     [east - 1, north + 1],
     [east + 1, north - 1],
   ]);
-  assert.ok(spatialRelations.s_touches(cell, past));
-  assert.ok(!spatialRelations.s_crosses(cell, past));
+  assert.ok(cellRelations.s_touches(cell, past));
+  assert.ok(!cellRelations.s_crosses(cell, past));
   const through = outline([
     [east - 1, north + 0.999],
     [east + 1, north - 1.001],
   ]);
-  assert.ok(!spatialRelations.s_touches(cell, through));
-  assert.ok(spatialRelations.s_crosses(cell, through));
+  assert.ok(!cellRelations.s_touches(cell, through));
+  assert.ok(cellRelations.s_crosses(cell, through));
 });
 
 test('the interior of a ring that crosses itself follows the even-odd rule', () => {
@@ -294,7 +355,7 @@ test('the interior of a ring that crosses itself follows the even-odd rule', () 
       for (const { grid, geocode } of some) {
         const cell = cellOf(grid, geocode);
         for (const op of ops) {
-          const holds = spatialRelations[op](cell, outline);
+          const holds = cellRelations[op](cell, outline);
           if (holds && op !== 's_disjoint') held++;
           assert.equal(holds, relates(op, cell, valid), `${op} ${geocode} ${JSON.stringify(crossed)}`);
         }

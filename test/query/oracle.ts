@@ -1,5 +1,5 @@
 /** Evaluates a filter on a record: searches must return the same as a scan of all records. */
-import { cellBbox, gridByName } from '../../src/grid/index.js';
+import { type Bbox, cellBbox, gridByName } from '../../src/grid/index.js';
 import type {
   NumberExpression,
   PeriodExpression,
@@ -39,6 +39,21 @@ function propertiesOf(tile: TileRecord): Record<string, string | number | null> 
   };
 }
 
+/** The cell of a tile, or the parts of it that hold data: 8 rows of 8, one binary digit for each. */
+export function areaOf({ grid: name, geocode, dataParts }: TileRecord): Bbox | Bbox[] {
+  const grid = gridByName(name);
+  if (dataParts === undefined) return cellBbox(grid, geocode);
+  const { west, south, east, north } = grid.bounds(geocode);
+  const x = (i: number) => (i === 8 ? east : west + ((east - west) * i) / 8);
+  const y = (i: number) => (i === 8 ? south : north + ((south - north) * i) / 8);
+  const digits = BigInt(`0x${dataParts}`).toString(2).padStart(64, '0');
+  return Array.from(digits).flatMap((digit, i): Bbox[] => {
+    const [column, row] = [i % 8, Math.floor(i / 8)];
+    const corners = [grid.toLonLat(x(column), y(row + 1)), grid.toLonLat(x(column + 1), y(row))];
+    return digit === '1' ? [corners.flat() as Bbox] : [];
+  });
+}
+
 /** True if a tile matches a filter. */
 export function matches(filter: Filter, tile: TileRecord): boolean {
   return truthOf(filter, tile) === true;
@@ -72,8 +87,7 @@ function truthOf(filter: Filter, tile: TileRecord): Truth {
     const [a, b] = filter.args.map((arg) => periodOf(arg, tile));
     return a && b ? allen(filter.relation, ...a, ...b) : null;
   }
-  if ('shape' in filter)
-    return relates(filter.op, cellBbox(gridByName(tile.grid), tile.geocode), filter.shape);
+  if ('shape' in filter) return relates(filter.op, areaOf(tile), filter.shape);
   const value = filter.property === 'geometry' ? 0 : propertiesOf(tile)[filter.property]!;
   if (filter.op === 'isNull') return value === null;
   if (value === null) return null;

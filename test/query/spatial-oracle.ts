@@ -48,24 +48,45 @@ function geometryOf(shape: Shape): Exclude<Geometry, { type: 'GeometryCollection
 
 const matrices = new WeakMap<Shape, Map<string, IntersectionMatrix>>();
 
-function matrixOf(cell: Bbox, shape: Shape): IntersectionMatrix {
+/** The area of an Item: its cell, or the union of some boxes. */
+type Area = Bbox | Bbox[];
+
+function matrixOf(area: Area, shape: Shape): IntersectionMatrix {
   const known = matrices.get(shape) ?? new Map<string, IntersectionMatrix>();
   matrices.set(shape, known);
   const geometry = reader.read(geometryOf(shape));
   const matrix =
-    known.get(cell.join()) ??
+    known.get(area.join()) ??
     RelateOp.relate(
-      reader.read({ type: 'Polygon', coordinates: [ring(cell)] }),
+      unionOf(area),
       // Only the union of polygons that overlap or share edges is valid.
       geometryOf(shape).type === 'MultiPolygon' ? UnaryUnionOp.union(geometry) : geometry,
     );
-  known.set(cell.join(), matrix);
+  known.set(area.join(), matrix);
   return matrix;
 }
 
-/** True if a function of CQL2 holds for a cell and a shape other than a collection. */
-export function relates(op: string, cell: Bbox, shape: Shape): boolean {
-  const matrix = matrixOf(cell, shape);
+const isBbox = (area: Area): area is Bbox => typeof area[0] === 'number';
+
+function unionOf(area: Area) {
+  const boxes = isBbox(area) ? [area] : area;
+  return UnaryUnionOp.union(
+    reader.read({ type: 'MultiPolygon', coordinates: boxes.map((box) => [ring(box)]) }),
+  );
+}
+
+/** True if a geometry of GeoJSON is valid and has the same points as an area. */
+export function isOutlineOf(geometry: Geometry, area: Area): boolean {
+  return isValid(geometry) && RelateOp.relate(reader.read(geometry), unionOf(area)).isEquals(2, 2);
+}
+
+/** True if two geometries of GeoJSON share a point. */
+export const shareAPoint = (a: Geometry, b: Shape): boolean =>
+  RelateOp.relate(reader.read(a), reader.read(geometryOf(b))).isIntersects();
+
+/** True if a function of CQL2 holds for the area of an Item and a shape other than a collection. */
+export function relates(op: string, area: Area, shape: Shape): boolean {
+  const matrix = matrixOf(area, shape);
   const dimension = dimensions[geometryOf(shape).type];
   switch (op) {
     case 's_intersects':
@@ -142,7 +163,7 @@ const polygon = fc
     return hole ? [around(1), around(0.4)] : [around(1)];
   });
 
-const isValid = (geometry: Geometry) => {
+export const isValid = (geometry: Geometry) => {
   try {
     return IsValidOp.isValid(reader.read(geometry));
   } catch {

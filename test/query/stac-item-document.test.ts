@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { cellBbox, gridByName } from '../../src/grid/index.js';
-import { toStacCollection, toStacItem } from '../../src/query/index.js';
+import { searchTiles, toStacCollection, toStacItem } from '../../src/query/index.js';
 import type { GroupAsset } from '../../src/query/stac/items.js';
-import type { CollectionRecord, GroupRecord } from '../../src/storage/index.js';
+import { type CollectionRecord, ColumnIndex, type GroupRecord } from '../../src/storage/index.js';
+import { areaOf } from './oracle.js';
+import { isOutlineOf } from './spatial-oracle.js';
 import { tile, tiles } from './tiles.js';
 
 const collection: CollectionRecord = {
@@ -193,7 +195,7 @@ test('floats without a nodata value have NaN, integers have none', () => {
   assert.equal(nodataOf({ dataType: 'int16' }), undefined);
 });
 
-test('geometry is the cell in degrees; the transform maps pixels from its north-west to its south-east corner', () => {
+test('geometry is the area with data in degrees; the transform maps pixels from its north-west to its south-east corner', () => {
   fc.assert(
     fc.property(
       tiles,
@@ -203,14 +205,28 @@ test('geometry is the cell in degrees; the transform maps pixels from its north-
         const item = toStacItem({ ...some, groups: [group({ width, height })] }, collection, 'http://h');
         const grid = gridByName(some.grid);
         const { west, south, east, north } = grid.bounds(some.geocode);
-        assert.deepEqual(item.bbox, cellBbox(grid, some.geocode));
-        const ring = item.geometry.coordinates[0]!;
-        assert.deepEqual(ring[0], ring.at(-1));
-        assert.deepEqual([ring[0], ring[2]], [item.bbox.slice(0, 2), item.bbox.slice(2)]);
-        const twiceArea = ring
-          .slice(1)
-          .reduce((sum, [x, y], i) => sum + ring[i]![0] * y - x * ring[i]![1], 0);
-        assert.ok(twiceArea > 0, 'counterclockwise');
+        assert.ok(isOutlineOf(item.geometry, areaOf(some)), some.dataParts);
+        const index = new ColumnIndex();
+        index.load([some]);
+        for (const op of ['s_equals', 's_within', 's_contains'] as const)
+          assert.deepEqual(searchTiles(index, { op, shape: item.geometry }).ids, [some.id], op);
+        const { type, coordinates } = item.geometry;
+        const polygons = type === 'Polygon' ? [coordinates] : coordinates;
+        assert.equal(type === 'Polygon', polygons.length === 1);
+        const positions = polygons.flat(2);
+        const [lons, lats] = [positions.map(([x]) => x), positions.map(([, y]) => y)];
+        const corners = [Math.min(...lons), Math.min(...lats), Math.max(...lons), Math.max(...lats)];
+        assert.deepEqual(item.bbox, corners);
+        if (some.dataParts === undefined) assert.deepEqual(item.bbox, cellBbox(grid, some.geocode));
+        for (const rings of polygons)
+          for (const [hole, ring] of rings.entries()) {
+            assert.deepEqual(ring[0], ring.at(-1));
+            assert.equal(new Set(ring.map(String)).size, ring.length - 1, 'no ring touches itself');
+            const twiceArea = ring
+              .slice(1)
+              .reduce((sum, [x, y], i) => sum + ring[i]![0] * y - x * ring[i]![1], 0);
+            assert.ok(hole === 0 ? twiceArea > 0 : twiceArea < 0, 'counterclockwise, holes clockwise');
+          }
         const [xx, xy, x0, yx, yy, y0] = (item.assets['10m'] as GroupAsset)['proj:transform'] as [
           number,
           number,

@@ -73,9 +73,39 @@ export function spectrum(from: number, to: number): GroupRecord[] {
 export const wavelengths = fc.constantFrom(0.4, 0.45, 0.9, 1, 2.5, 2.6);
 const groups = fc.constantFrom([], [], spectrum(400, 1000), spectrum(900, 2500), spectrum(400, 2500));
 
+/** Parts with data: all, scattered ones, one, those of a straight edge, and two opposite corners. */
+export const dataParts = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({}) },
+  {
+    weight: 4,
+    arbitrary: fc
+      .oneof(
+        fc.bigInt({ min: 1n, max: 2n ** 64n - 2n }),
+        fc.integer({ min: 0, max: 63 }).map((bit) => 1n << BigInt(bit)),
+        fc
+          .tuple(
+            fc.integer({ min: -8, max: 8 }),
+            fc.integer({ min: -8, max: 8 }),
+            fc.integer({ min: 0, max: 15 }),
+          )
+          .map(([a, b, c]) => bitsWhere((column, row) => a * (column - 3.5) + b * (row - 3.5) > c - 8)),
+        fc.constantFrom(0xc0c0000000000303n, 0x8000000000000001n, 0xff818181818181ffn),
+      )
+      .map((bits) => bits.toString(16).padStart(16, '0'))
+      .filter((text) => !/^(0+|f+)$/.test(text))
+      .map((text) => ({ dataParts: text })),
+  },
+);
+
+function bitsWhere(isSet: (column: number, row: number) => boolean): bigint {
+  const digits = Array.from({ length: 64 }, (_, i) => (isSet(i % 8, Math.floor(i / 8)) ? '1' : '0'));
+  return BigInt(`0b${digits.join('')}`);
+}
+
 export const tiles = fc
   .record({
     cell: cells,
+    parts: dataParts,
     collection: fc.constantFrom('a', 'b', 'a_b'),
     scene: fc.constantFrom('s1', 's2', 's3', 's4', 's5', 's6', 's7', 's8', 's9'),
     source: fc.constantFrom(...tileSources),
@@ -87,7 +117,7 @@ export const tiles = fc
     createdAt: times,
     groups,
   })
-  .map(({ cell, length, ...rest }) => tile({ ...cell, ...rest, end: rest.start + length }));
+  .map(({ cell, parts, length, ...rest }) => tile({ ...cell, ...parts, ...rest, end: rest.start + length }));
 
 /** The order of a search: newest first, then by collection and id. */
 export function newestFirst(a: TileRecord, b: TileRecord): number {

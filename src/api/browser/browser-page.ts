@@ -180,14 +180,15 @@ const drawCells = cancelPrevious(async (signal) => {
     bbox,
     source: 'raw',
     limit: MAX_OUTLINES,
-    fields: { include: ['geometry', 'properties.geocode'] },
+    fields: { include: ['geometry'] },
   });
   isCrowded = (found.numberMatched ?? 0) > MAX_OUTLINES;
   showZoomHint();
   if (isCrowded) return void cells.clearLayers();
-  const byCell = new Map(found.features.map((item) => [item.properties['geocode'], item.geometry]));
+  // Most tiles of a cell have the same outline.
+  const outlines = new Map(found.features.map(({ geometry }) => [JSON.stringify(geometry), geometry]));
   cells.clearLayers();
-  L.geoJSON([...byCell.values()], { interactive: false, style: { className: 'cell', weight: 1 } }).addTo(
+  L.geoJSON([...outlines.values()], { interactive: false, style: { className: 'cell', weight: 1 } }).addTo(
     cells,
   );
 });

@@ -53,7 +53,7 @@ const item = {
   ...version,
   stac_extensions: listOf(text),
   id: text,
-  geometry: ref('Polygon'),
+  geometry: ref('Area'),
   bbox,
   ...links,
   assets: mapOf(asset),
@@ -109,6 +109,7 @@ export const stacSchemas = {
     'method?': oneOf('GET', 'POST'),
     'body?': { type: 'object' },
   }),
+  Area: object({ type: oneOf('Polygon', 'MultiPolygon'), coordinates: listOf({ type: 'array', items: {} }) }),
   Polygon: object({ type: oneOf('Polygon'), coordinates: listOf(listOf(listOf(number))) }),
   Catalog: object({
     type: oneOf('Catalog'),

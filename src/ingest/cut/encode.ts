@@ -1,7 +1,7 @@
 /** Encodes the files of one cell, and describes them for the store. */
 import { appendFileSync, truncateSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import { gridByName, type PixelGrid } from '../../grid/index.js';
+import { gridByName, type PixelGrid, partsWithData } from '../../grid/index.js';
 import {
   allocatePixels,
   type BandValidity,
@@ -230,6 +230,7 @@ export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskFigures & { 
   const bytes = encodeCog({ ...facts, bands: [codes], overviews: 'nearest' });
   const record = { ...imageRecord(mask, [coveragePercent(histogram)]), role: 'mask' as const };
   const withData = codes.length - histogram[Mask.nodata]!;
+  const dataParts = partsWithData(codes, cell);
   const share = (code: number) => (100 * histogram[code]!) / withData;
   return {
     image: { bytes, record },
@@ -238,6 +239,7 @@ export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskFigures & { 
     ...(histogram[Mask.otherDate]! > 0 && { otherDates: share(Mask.otherDate) }),
     shares: { notAssessed: share(Mask.notAssessed), stillCloud: share(Mask.cloud) + share(Mask.shadow) },
     footprint: footprintOf(cell, codes),
+    ...(dataParts !== undefined && { dataParts }),
   };
 }
 

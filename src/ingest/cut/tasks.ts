@@ -190,7 +190,7 @@ export interface CellFile {
 
 /** Properties of a tile that its mask determines. */
 export interface MaskFigures
-  extends Pick<TileRecord, 'cloudCover' | 'footprint' | 'estimated' | 'otherDates'> {
+  extends Pick<TileRecord, 'cloudCover' | 'footprint' | 'dataParts' | 'estimated' | 'otherDates'> {
   /** Percent of the pixels with data. */
   shares: { notAssessed: number; stillCloud: number };
 }

@@ -101,13 +101,18 @@ interface StacPolygon {
   coordinates: [x: number, y: number][][];
 }
 
+interface StacMultiPolygon {
+  type: 'MultiPolygon';
+  coordinates: StacPolygon['coordinates'][];
+}
+
 export interface StacItem {
   type: 'Feature';
   stac_version: '1.0.0';
   stac_extensions: string[];
   id: string;
   collection: string;
-  geometry: StacPolygon;
+  geometry: StacPolygon | StacMultiPolygon;
   bbox: Bbox;
   properties: Record<string, unknown>;
   links: StacLink[];

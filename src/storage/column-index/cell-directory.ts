@@ -186,14 +186,19 @@ export function mergeRanges(ranges: readonly CellKeyRange[]): CodedKeyRange[] {
   return merged;
 }
 
-/** True if one of the merged ranges contains a key. */
-export function isWithin(ranges: readonly CodedKeyRange[], grid: number, key: number): boolean {
+/** True if one of the merged ranges contains a key, and all keys from it to before `end`. */
+export function isWithin(
+  ranges: readonly CodedKeyRange[],
+  grid: number,
+  key: number,
+  end = key + 1,
+): boolean {
   let low = 0;
   let high = ranges.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
     const range = ranges[middle];
-    if (range.grid === grid && key >= range.from && key < range.to) return true;
+    if (range.grid === grid && key >= range.from && key < range.to) return end <= range.to;
     if (range.grid < grid || (range.grid === grid && key >= range.to)) low = middle + 1;
     else high = middle;
   }

@@ -16,6 +16,9 @@ const COLUMN_TYPES = {
   coverage: Float32Array,
   /** Total size of the tile's files, at most 2^32 - 1. */
   bytes: Uint32Array,
+  /** The halves of the tile's `CellParts`. */
+  northParts: Uint32Array,
+  southParts: Uint32Array,
   /** Codes of the run's dictionaries. */
   collection: Uint16Array,
   platform: Uint16Array,
@@ -117,8 +120,6 @@ export interface RunImage {
   newest: Uint32Array;
   texts: Uint8Array;
   names: RunNames;
-  /** True if a file of an older version did not contain the wavelengths, so all rows have none. */
-  lacksWavelengths?: true;
 }
 
 /** An empty image for the caller to fill. `texts` is a size in bytes. */

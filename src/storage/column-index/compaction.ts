@@ -116,6 +116,7 @@ export function* compactRuns(runs: readonly IndexRun[], step = STEP_ROWS): Gener
   const rowCount = sumOver(runs, (run) => run.rowCount - run.obsolete);
   const maxCells = sumOver(runs, ({ cells, unsorted }) => cells.size + unsorted);
   const rows = IndexRun.empty(yield* allocateColumnsInSteps(rowCount), Math.min(rowCount, maxCells));
+  rows.hasPartialCells = runs.some((run) => run.hasPartialCells);
   const copies = new Map<IndexRun, RowCopier>();
   for (const run of runs) {
     copies.set(run, new RowCopier(run, rows, step));

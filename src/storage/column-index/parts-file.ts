@@ -12,9 +12,7 @@ import { crc32 } from 'node:zlib';
 import { messageOf } from '../../errors.js';
 
 const MAGIC = 'TWCI';
-const FORMAT = 3;
-/** In format 2, one file has the header of a snapshot and all rows. Its parts are the same. */
-const READABLE_FORMATS = [2, FORMAT];
+const FORMAT = 4;
 const HEADER_START = 16;
 /** Bytes to checksum or write between two turns of the event loop. */
 const STEP_BYTES = 1 << 20;
@@ -94,7 +92,7 @@ export class PartsFile<Facts> {
     const start = await readInto(file, Buffer.alloc(HEADER_START), 0);
     if (start.toString('latin1', 0, 4) !== MAGIC) throw new UnusableFile('is not a snapshot');
     const [format, length, crc] = [4, 8, 12].map((at) => start.readUInt32LE(at));
-    if (!READABLE_FORMATS.includes(format)) throw new UnusableFile(`has format ${format}`);
+    if (format !== FORMAT) throw new UnusableFile(`has format ${format}`);
     if (HEADER_START + length > size) throw new UnusableFile('is truncated');
     const json = await readInto(file, Buffer.alloc(length), HEADER_START);
     if (crc32(json) !== crc) throw new UnusableFile('has a damaged header');

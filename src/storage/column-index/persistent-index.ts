@@ -163,8 +163,6 @@ export class PersistentIndex {
   /** Loads the index from a snapshot, and returns the names of its files. Throws `UnusableFile`. */
   private async loadFile(name: string, log: ScanResult<IndexLogRecord>[]): Promise<string[]> {
     const { header, images, files } = await this.snapshots.read(name);
-    if (images.some((image) => image.lacksWavelengths) && this.catalogue.tileLayouts.haveSpectra())
-      throw new UnusableFile('lacks the wavelengths of spectra');
     const { sequence, tag, damaged } = header;
     const at = log.findIndex(({ key }) => key === keyOf(sequence));
     if (at < 0) throw new UnusableFile('belongs to a commit that the catalogue does not have');

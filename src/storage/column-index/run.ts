@@ -1,5 +1,5 @@
 /** A run: columns, dictionaries, texts and orders of a part of the tiles of the index; the parts of tile ids. */
-import { grids } from '../../grid/index.js';
+import { grids, parseParts } from '../../grid/index.js';
 import { tileId } from '../file-names.js';
 import type { TileRecord } from '../records.js';
 import { rangeName, wavelengthRange } from '../tile-schema.js';
@@ -89,6 +89,9 @@ const INITIAL_ROWS = 1_024;
 /** First character of a text that is a tile's entire id. */
 const CUSTOM_ID_MARK = '\0';
 
+/** 32 bits that are set, as the result of a bitwise operator. */
+const ALL_BITS = -1;
+
 const PRESENT = 0;
 /** Marks a row that is not needed any more; the next compaction drops it. */
 export const OBSOLETE = 1;
@@ -116,6 +119,8 @@ export class IndexRun {
   readonly cells: CellDirectory;
   /** False if all rows are present. */
   hasGaps: boolean;
+  /** False if every tile holds data in all parts of its cell. */
+  hasPartialCells: boolean;
   newest: Uint32Array;
   rank: Uint32Array;
   readonly collections: Dictionary;
@@ -157,6 +162,10 @@ export class IndexRun {
       } else if (row >= sorted || suffix[row] !== 0) this.register(row);
     }
     this.hasGaps = this.obsolete > 0;
+    const { northParts, southParts } = columns;
+    this.hasPartialCells = false;
+    for (let row = 0; row < rows && !this.hasPartialCells; row++)
+      this.hasPartialCells = (northParts[row] & southParts[row]) !== ALL_BITS;
   }
 
   /** An empty run with the capacity of these columns. */
@@ -206,6 +215,10 @@ export class IndexRun {
     columns.cloud[row] = record.cloudCover ?? NaN;
     columns.coverage[row] = record.coverage;
     columns.bytes[row] = bytesIn(record);
+    const { north, south } = parseParts(record.dataParts);
+    columns.northParts[row] = north;
+    columns.southParts[row] = south;
+    this.hasPartialCells ||= record.dataParts !== undefined;
     columns.collection[row] = this.collections.add(record.collection);
     columns.platform[row] = this.platforms.add(record.platform);
     columns.source[row] = this.sources.add(record.source);
@@ -254,6 +267,7 @@ export class IndexRun {
   /** True if `append` would make the same row of a record. */
   agrees(row: number, record: TileRecord): boolean {
     const { columns } = this;
+    const { north, south } = parseParts(record.dataParts);
     return (
       this.idOf(row) === record.id &&
       grids[columns.grid[row]].name === record.grid &&
@@ -264,6 +278,8 @@ export class IndexRun {
       Object.is(columns.cloud[row], Math.fround(record.cloudCover ?? NaN)) &&
       columns.coverage[row] === Math.fround(record.coverage) &&
       columns.bytes[row] === bytesIn(record) &&
+      columns.northParts[row] === north &&
+      columns.southParts[row] === south &&
       this.collections.names[columns.collection[row]] === record.collection &&
       this.platforms.names[columns.platform[row]] === record.platform &&
       this.sources.names[columns.source[row]] === record.source &&

@@ -23,10 +23,6 @@ interface RunHeader {
 }
 
 const NAMES_PART = 'names';
-/** Part of files of format 2; in later formats the snapshot has the marks. */
-const REMOVED_PART = 'removed';
-/** Part that files of older versions lack. */
-const WAVELENGTHS_PART = 'wavelengths';
 const NAMES_PER_LINE = 8_192;
 
 /** Writes an image without its `removed`. */
@@ -41,13 +37,7 @@ async function readRun(file: PartsFile<RunHeader>): Promise<RunImage> {
   const { rows, sorted } = file.header;
   const names = await file.readPart(NAMES_PART, Buffer.alloc(sizeOf(file, NAMES_PART)));
   const image = emptyImage(rows, sorted, sizeOf(file, 'texts'), decodeNames(names));
-  if (file.sizeOf(WAVELENGTHS_PART) === undefined) {
-    image.names.wavelengthRanges = [null];
-    image.lacksWavelengths = true;
-  }
-  for (const { name, bytes } of arraysOf(image))
-    if (name !== WAVELENGTHS_PART || !image.lacksWavelengths) await file.readPart(name, bytes);
-  if (file.sizeOf(REMOVED_PART) !== undefined) await file.readPart(REMOVED_PART, image.removed);
+  for (const { name, bytes } of arraysOf(image)) await file.readPart(name, bytes);
   return image;
 }
 
@@ -113,7 +103,7 @@ type StoredHeader = SnapshotHeader & { runs: StoredRun[] };
 const SNAPSHOT_EXTENSION = '.snap';
 const SNAPSHOT_NAME = /^\d{12}\.snap$/;
 
-const EST_BYTES_PER_ROW = 64;
+const EST_BYTES_PER_ROW = 72;
 
 /**
  * The snapshot in a folder. Callers make one call at a time.
@@ -132,17 +122,11 @@ export class SnapshotFolder {
 
   /** Reads a snapshot. Throws `UnusableFile`. */
   read(name: string): Promise<Snapshot> {
-    return PartsFile.read<StoredHeader | (SnapshotHeader & RunHeader), Snapshot>(
-      join(this.dir, name),
-      async (file) => {
-        const { sequence, tag, damaged } = file.header;
-        const header = { sequence, tag, damaged };
-        if (containsRows(file)) return { header, images: [await readRun(file)], files: [name] };
-        const runs = file as PartsFile<StoredHeader>;
-        const files = [name, ...runs.header.runs.map((run) => run.file)];
-        return { header, images: await this.readRuns(runs), files };
-      },
-    );
+    return PartsFile.read<StoredHeader, Snapshot>(join(this.dir, name), async (file) => {
+      const { runs, sequence, tag, damaged } = file.header;
+      const files = [name, ...runs.map((run) => run.file)];
+      return { header: { sequence, tag, damaged }, images: await this.readRuns(file), files };
+    });
   }
 
   /** Estimated number of bytes that `write` would write. */
@@ -190,19 +174,11 @@ export class SnapshotFolder {
       const image = await PartsFile.read(join(this.dir, run.file), readRun);
       if (image.rows !== run.rows) throw new UnusableFile(`has another number of rows than ${run.file}`);
       await file.readPart(marksName(i), image.removed);
-      // A file that lacks this part is written again with the next snapshot.
-      if (!image.lacksWavelengths) this.stored.set(image.columns, run);
+      this.stored.set(image.columns, run);
       images.push(image);
     }
     return images;
   }
-}
-
-/** True for a snapshot of format 2, which contains the rows. */
-function containsRows(
-  file: PartsFile<StoredHeader | (SnapshotHeader & RunHeader)>,
-): file is PartsFile<SnapshotHeader & RunHeader> {
-  return !('runs' in file.header);
 }
 
 const marksName = (i: number) => `removed ${i}`;

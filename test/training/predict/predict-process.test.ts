@@ -9,6 +9,7 @@ import type { TilewrightNode } from '../../../src/node.js';
 import { readImage } from '../../../src/raster/index.js';
 import { type TileRecord, versionsOf } from '../../../src/storage/index.js';
 import type { PredictResults, TrainResults } from '../../../src/training/index.js';
+import { assertDataParts } from '../../derive/tiles.js';
 import { damageRecords } from '../../support/damage.js';
 import { hasGdal } from '../../support/gdal.js';
 import { putModel } from '../../support/models.js';
@@ -68,6 +69,7 @@ describe('predict', { timeout: 580_000 }, () => {
     assert.deepEqual(made.skipped, others > 0 ? { 'their places have no model ndvi': others } : {});
     const tiles = (await tilesOf(node)).filter(({ source }) => source === 'predicted');
     assert.equal(tiles.length, raw.length);
+    await assertDataParts(node.storage);
 
     for (const tile of tiles) {
       const base = raw.find(({ id }) => id === tile.derivedFrom[0])!;
@@ -170,6 +172,7 @@ describe('predict', { timeout: 580_000 }, () => {
     });
     const cloudy = raw.filter((tile) => tile.geocode === geocode && tile.cloudCover! >= 5);
     assert.equal(made.tiles, cloudy.length);
+    await assertDataParts(node.storage);
     for (const tile of (await tilesOf(node)).filter(({ source }) => source === 'cloud-free')) {
       assert.equal(tile.cloudCover, 0);
       const path = node.storage.tileImage(tile, tile.groups[0]!.name).path;
