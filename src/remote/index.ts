@@ -11,6 +11,7 @@ export { badStacDocument, noRanges, remoteChanged, remoteTooLarge } from './erro
 export {
   type ByteRange,
   type DownloadTarget,
+  decompressFile,
   downloadFile,
   type FileVersion,
   mergeRanges,
