@@ -225,6 +225,7 @@ test('an Item whose files are in folders below it is named', async (t) => {
   for (const [href, isBelow] of [
     ['./bands/a.tif', true],
     ['bands/a.tif', true],
+    ['././/bands/a.tif', true],
     ['bands/../a.tif', false],
     ['https://example.com/bands/a.tif', false],
     ['bands/missing.tif', false],

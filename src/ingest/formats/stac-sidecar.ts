@@ -281,7 +281,7 @@ function spanOf(path: string, properties: Fields): AcquisitionTime | undefined {
 }
 
 function assetOf(key: string, asset: Fields): ItemAsset {
-  const href = (asset.string('href') ?? '').replace(/^\.\//, '');
+  const href = (asset.string('href') ?? '').replace(/^(\.\/+)+/, '');
   const file = href.slice(href.lastIndexOf('/') + 1);
   const lists = ['bands', 'eo:bands', 'raster:bands'].map((name) => asset.objects(name));
   const counts = new Set(lists.map((list) => list.length).filter((length) => length > 0));
