@@ -10,7 +10,6 @@ import { join } from 'node:path';
 import { readTiffFrom } from '../raster/index.js';
 import {
   type DownloadTarget,
-  decompressFile,
   downloadFile,
   type FileVersion,
   type HttpClient,
@@ -99,11 +98,13 @@ async function download(
     const bytes = await downloadFile(client, url, target, { maxBytes: MAX_WHOLE_BYTES, signal });
     if (!copy) return file.size!;
     if (file.encoding !== undefined)
-      await decompressFile(path, file, { maxBytes: MAX_WHOLE_BYTES, signal, onBytes: checkSpace }).catch(
-        (error) => {
-          throw asStorageError(error, 'the folder of remote files');
-        },
-      );
+      await RemoteFile.decompress(path, file, {
+        maxBytes: MAX_WHOLE_BYTES,
+        signal,
+        onBytes: checkSpace,
+      }).catch((error) => {
+        throw asStorageError(error, 'the folder of remote files');
+      });
     await whole.keep(file, path);
     return bytes;
   } finally {

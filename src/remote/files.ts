@@ -41,6 +41,9 @@ export class RemoteFile {
     private readonly signal?: AbortSignal,
   ) {}
 
+  /** Replaces a download by its bytes without the codings of the answer, see `decompressFile`. */
+  static readonly decompress = decompressFile;
+
   /** Reads the first bytes. Throws TW_REMOTE_NO_RANGES if the host sends the whole file instead. */
   static async open(client: HttpClient, url: string, signal?: AbortSignal): Promise<RemoteFile> {
     const answer = await client
@@ -289,7 +292,7 @@ const DECOMPRESSORS: Record<string, () => Transform> = {
  * Replaces a downloaded file by its bytes without the codings of the answer, which some hosts send to clients that do not accept them.
  * `onBytes` gets the size of each piece before it is written. Throws TW_REMOTE_BAD_ENCODING and TW_REMOTE_TOO_LARGE.
  */
-export async function decompressFile(
+async function decompressFile(
   path: string,
   { url, encoding = '' }: Pick<FileVersion, 'url' | 'encoding'>,
   {

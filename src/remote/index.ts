@@ -11,7 +11,6 @@ export { badStacDocument, noRanges, remoteChanged, remoteTooLarge } from './erro
 export {
   type ByteRange,
   type DownloadTarget,
-  decompressFile,
   downloadFile,
   type FileVersion,
   mergeRanges,
