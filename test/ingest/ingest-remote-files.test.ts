@@ -80,7 +80,7 @@ test('a file that is sent compressed is downloaded as a whole and decompressed',
     ['gzip, compress', (bytes) => bytes, 'TW_REMOTE_BAD_ENCODING'],
   ];
   for (const isInParts of [false, true])
-    for (const [encoding, encode, code] of cases) {
+    for (const [encoding, encode, code] of cases.filter((_, i) => !isInParts || i % 3 === 0)) {
       server.fault = async ({ url = '' }, response, { range }) => {
         if (!url.endsWith('.tif')) return false;
         const bytes = encode(await readFile(join(folder, url)));
