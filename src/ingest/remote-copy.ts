@@ -97,6 +97,14 @@ async function download(
     };
     const bytes = await downloadFile(client, url, target, { maxBytes: MAX_WHOLE_BYTES, signal });
     if (!copy) return file.size!;
+    if (file.encoding !== undefined)
+      await RemoteFile.decompress(path, file, {
+        maxBytes: MAX_WHOLE_BYTES,
+        signal,
+        onBytes: checkSpace,
+      }).catch((error) => {
+        throw asStorageError(error, 'the folder of remote files');
+      });
     await whole.keep(file, path);
     return bytes;
   } finally {

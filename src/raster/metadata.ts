@@ -4,10 +4,10 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { SaxesParser } from 'saxes';
 import { messageOf, TilewrightError } from '../errors.js';
-import { affineOfGdal, crsFromEpsg, isInvertible } from './crs/crs.js';
+import { affineOfGdal, createTransform, crsFromEpsg, isInvertible, pixelToMap } from './crs/crs.js';
 import { crsFromWkt } from './crs/wkt.js';
-import { corrupt, noCrs } from './errors.js';
-import { parseNodata, parseNumber } from './pixels/data-types.js';
+import { corrupt, noCrs, unknownCrs } from './errors.js';
+import { parseNodata, parseNumber, withDecimalPoint } from './pixels/data-types.js';
 import type { Affine, BandTags, Crs, RasterHeader } from './raster.js';
 import { parseSpectralTags, spectralMetadataItems } from './wavelengths.js';
 
@@ -154,7 +154,7 @@ const badScaleText = (path: string, name: string, band: number, text: string) =>
   corrupt(
     path,
     `the ${name} of band ${band + 1} is "${text.slice(0, 40)}", which is not a number`,
-    'Set it with gdal_edit.py -scale SCALE -offset OFFSET FILE, or with gdal_translate -a_scale SCALE -a_offset OFFSET.',
+    REWRITE_SCALE,
   );
 
 /** The text is a rounded decimal. GDAL adds the bytes of the number if the rounding matters. */
@@ -200,6 +200,51 @@ export function placeWithPam(own: { crs: () => Crs; transform: () => Affine }, p
   return { ...place, ...described };
 }
 
+/** Largest distance between positions by two texts of one system. */
+const MAX_DIFFERENCE_DEGREES = 1e-5;
+/** Largest difference of the origins and steps of one position, as a share of the size of a pixel. */
+const MAX_DIFFERENCE_PIXELS = 1e-3;
+
+/**
+ * The position in PAM if it differs from that of a raster which has one of its own, with an entry in `warnings`. Empty if both are the
+ * same, or if PAM has none that can be read.
+ */
+export function otherPlace(
+  { path, srs, transform }: Pam,
+  own: Pick<RasterHeader, 'crs' | 'transform'>,
+  warnings: string[],
+): Partial<Place> {
+  const crs = srs === undefined ? own.crs : readableCrs(srs, path, warnings);
+  const [x, y] = pixelToMap(own.transform, 0, 0);
+  const at = (system: Crs) => createTransform(system, 'EPSG:4326')(x, y);
+  const [lon, lat] = at(own.crs);
+  const [otherLon, otherLat] = crs ? at(crs) : [lon, lat];
+  const isOtherCrs = !(Math.hypot(lon - otherLon, lat - otherLat) < MAX_DIFFERENCE_DEGREES);
+  const size = Math.hypot(own.transform.xx, own.transform.yx);
+  const keys = Object.keys(own.transform) as (keyof Affine)[];
+  const isMoved =
+    transform !== undefined &&
+    keys.some((key) => Math.abs(transform[key] - own.transform[key]) > MAX_DIFFERENCE_PIXELS * size);
+  if (!isOtherCrs && !isMoved) return {};
+  warnings.push(`its position is that of ${path}, as in GDAL, and not the one that the file itself has`);
+  return {
+    crs: isOtherCrs ? crs! : own.crs,
+    transform: isMoved ? transform : own.transform,
+    isDescribedOutside: true,
+  };
+}
+
+/** Undefined, with a warning, if the system is not known. */
+function readableCrs(srs: string, path: string, warnings: string[]): Crs | undefined {
+  try {
+    return crsOfText(srs, path);
+  } catch (error) {
+    if (!unknownCrs.is(error)) throw error;
+    warnings.push(`the coordinate system in ${path} is not known, so that of the file is used`);
+    return undefined;
+  }
+}
+
 /**
  * The nodata value of all bands but alpha; undefined if PAM has none that their type can hold. Adds to `warnings` if the bands
  * have different values.
@@ -213,7 +258,7 @@ export function nodataOfPam(
   const values = new Set<string | undefined>();
   for (let band = 0; band < bands; band++) if (band !== alpha) values.add(nodata.get(band));
   const [value] = values;
-  if (values.size === 1) return parseNodata(value, dataType);
+  if (values.size === 1) return parseNodata(value, dataType, warnings);
   warnings.push(`the nodata values of ${path} differ between bands and are not used (--nodata sets one)`);
   return undefined;
 }
@@ -302,7 +347,13 @@ export function parseGdalMetadata(xml: string, bands: number, path: string): Gda
     const scale = /^\s*(scale|offset)\s*$/i.exec(role)?.[1]?.toLowerCase();
     if (scale) {
       const number = parseGdalNumber(value);
-      if (!kind || !(band >= 0) || Number.isNaN(number)) throw badScaleText(path, scale, band, value);
+      if (!(band >= 0))
+        throw corrupt(
+          path,
+          `its metadata have a ${scale} "${value.slice(0, 40)}" without a band`,
+          REWRITE_SCALE,
+        );
+      if (!kind || Number.isNaN(number)) throw badScaleText(path, scale, band, value);
       const tags = bandTags[band];
       if (tags) tags[scale as 'scale' | 'offset'] = number;
       continue;
@@ -346,10 +397,10 @@ function itemsOf(xml: string, path: string, warnings: string[]): Pick<XmlElement
   }
 }
 
-const REWRITE_SCALE = 'Write it again with gdal_translate -a_scale SCALE -a_offset OFFSET.';
+const REWRITE_SCALE = 'Write it again with gdal_translate -a_scale SCALE -a_offset OFFSET IN OUT.tif.';
 
-/** As GDAL, which takes a comma for the decimal point if it comes before any point. NaN if the text is more than a number. */
-const parseGdalNumber = (text: string) => parseNumber(/^[^.]*,/.test(text) ? text.replace(',', '.') : text);
+/** NaN if the text is more than a number. */
+const parseGdalNumber = (text: string) => parseNumber(withDecimalPoint(text));
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 

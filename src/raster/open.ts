@@ -14,7 +14,14 @@ import { listGdalSubdatasets, openViaGdal } from './formats/gdal.js';
 import { listHdf5Subdatasets, openHdf5 } from './formats/hdf5.js';
 import { openMat } from './formats/mat.js';
 import { openExternalMask, readTiffHeader } from './formats/tiff-header.js';
-import { bandTagsWithPam, type GeoreferencingOverride, nodataOfPam, type Pam, readPam } from './metadata.js';
+import {
+  bandTagsWithPam,
+  type GeoreferencingOverride,
+  nodataOfPam,
+  otherPlace,
+  type Pam,
+  readPam,
+} from './metadata.js';
 import type { MultiDatasetFile, RasterHeader } from './raster.js';
 import {
   type ByteReader,
@@ -111,15 +118,30 @@ async function openWithSideFiles(
     pam = await readPam(header.path, warnings);
   }
   const mask = header.mask ?? (await openExternalMask(header, warnings));
-  const nodata = header.nodata ?? (pam && nodataOfPam(pam, header, warnings));
+  const nodata = nodataWithPam(header, pam, warnings);
+  const place = pam && !position && prefersPam(header) ? otherPlace(pam, header, warnings) : {};
   const bandTags = pam ? bandTagsWithPam(header.bandTags, pam, warnings) : header.bandTags;
   return {
     ...header,
+    ...place,
     nodata,
     bandTags,
     warnings: [...(header.warnings ?? []), ...warnings],
-    ...(mask && { mask }),
+    ...(mask && { mask: { ...mask, ...place } }),
   };
+}
+
+/** True if GDAL prefers PAM to the position and nodata value of the file itself. */
+const prefersPam = ({ blocks }: RasterHeader) =>
+  blocks.reader === 'tiff' || (blocks.reader === 'gdal' && blocks.driver === 'JP2OpenJPEG');
+
+function nodataWithPam(header: RasterHeader, pam: Pam | undefined, warnings: string[]): number | undefined {
+  const own = header.nodata;
+  if (!pam || (own !== undefined && !prefersPam(header))) return own;
+  const other = nodataOfPam(pam, header, warnings);
+  if (own !== undefined && other !== undefined && !Object.is(own, other))
+    warnings.push(`its nodata value is ${other}, that of ${pam.path}, as in GDAL, and not its own ${own}`);
+  return other ?? own;
 }
 
 /** An unused PAM file may be the reason why a raster has no position. */

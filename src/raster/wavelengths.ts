@@ -11,8 +11,9 @@ const NANOMETRES_PER_UNIT = aliasTable([
   [0.1, 'angstroms angstrom å'],
 ]);
 
-/** Units of other quantities than wavelength. */
-const OTHER_QUANTITIES = new Set(['index', 'wavenumber', 'ghz', 'mhz']);
+/** Units of other quantities than wavelength: numbers of bands, wavenumbers, frequencies and energies. */
+const OTHER_QUANTITIES =
+  /^(index|wave ?numbers?|(1\/|per |inverse |reciprocal )(cm|centimet(er|re)s?)|cm ?\^?[-−]1|[kmgt]?hz|(kilo|mega|giga|tera)?hertz|m?ev|electron ?volts?)$/;
 
 /** Range of optical instruments, nm. */
 export const MIN_WAVELENGTH_NM = 100;
@@ -33,7 +34,7 @@ export interface Wavelengths {
 export function toNanometres(values: number[], unit: string | undefined): Wavelengths | undefined {
   const name = unit?.trim().toLowerCase() ?? '';
   const isIn = (factor: number) => values.every((value) => isWavelength(value * factor));
-  if (OTHER_QUANTITIES.has(name)) return undefined;
+  if (OTHER_QUANTITIES.test(name)) return undefined;
   const known = Object.hasOwn(NANOMETRES_PER_UNIT, name) ? NANOMETRES_PER_UNIT[name] : undefined;
   if (known !== undefined && isIn(known)) return inNanometres(values, known);
   // Micrometres of optical instruments are below 30, nanometres above 200.

@@ -82,7 +82,7 @@ export const remoteTooLarge = defineError(
 export const badRemoteEncoding = defineError(
   'TW_REMOTE_BAD_ENCODING',
   502,
-  'A document was sent compressed, and cannot be decompressed. Documents may be compressed with gzip, deflate or br.',
+  'A document or file was sent compressed, and cannot be decompressed. It may be compressed with gzip, deflate or br.',
   (url: string, reason: string) => `${url} cannot be decompressed: ${reason}`,
 );
 

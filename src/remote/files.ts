@@ -1,7 +1,13 @@
 /** Files on a host: reads of parts, which merge byte ranges into few requests, and downloads of whole files. */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import type { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { runAllOrAbort } from '../async/index.js';
+import { TilewrightError } from '../errors.js';
 import type { HttpClient, RemoteResponse } from './client.js';
-import { badRemoteRange, noRanges, remoteChanged } from './errors.js';
+import { badRemoteEncoding, badRemoteRange, noRanges, remoteChanged, remoteTooLarge } from './errors.js';
 import { withoutSecrets } from './hosts.js';
 
 /** The first request reads this much. It holds the header of most Cloud Optimized GeoTIFFs. */
@@ -35,6 +41,9 @@ export class RemoteFile {
     private readonly signal?: AbortSignal,
   ) {}
 
+  /** Replaces a download by its bytes without the codings of the answer, see `decompressFile`. */
+  static readonly decompress = decompressFile;
+
   /** Reads the first bytes. Throws TW_REMOTE_NO_RANGES if the host sends the whole file instead. */
   static async open(client: HttpClient, url: string, signal?: AbortSignal): Promise<RemoteFile> {
     const answer = await client
@@ -50,7 +59,8 @@ export class RemoteFile {
         throw error.code === 'TW_REMOTE_TOO_LARGE' ? noRanges.because(error, withoutSecrets(url)) : error;
       });
     const { status, headers, body } = answer;
-    if (status !== PARTIAL_CONTENT) throw noRanges(withoutSecrets(url));
+    // Parts of a compressed file are useless, so all of it is read and decompressed.
+    if (status !== PARTIAL_CONTENT || isCompressed(headers)) throw noRanges(withoutSecrets(url));
     const size = sizeOfRange(url, { offset: 0, bytes: START_BYTES }, headers);
     const wanted = Math.min(START_BYTES, size);
     if (body.length !== wanted)
@@ -167,6 +177,9 @@ const knownEncoding = (encoding: string) =>
     ? `the encoding ${encoding}`
     : 'an unknown encoding';
 
+const isCompressed = (headers: RemoteResponse['headers']) =>
+  /^\s*(br|deflate|gzip|x-gzip)\s*(,|$)/i.test(headers['content-encoding'] ?? '');
+
 export interface ByteRange {
   offset: number;
   bytes: number;
@@ -199,6 +212,8 @@ export interface FileVersion {
   /** ETag, or else the time of the last change. */
   version: string | undefined;
   size: number | undefined;
+  /** Names of the codings of the bytes, see `decompressFile`; undefined without a coding. */
+  encoding?: string | undefined;
 }
 
 export interface DownloadTarget {
@@ -220,6 +235,7 @@ export async function downloadFile(
 ): Promise<number> {
   let position = 0;
   let version: string | undefined;
+  let encoding: string | undefined;
   let end: number | undefined;
   const { status } = await client.request(url, {
     ...{ maxBytes, signal },
@@ -229,8 +245,9 @@ export async function downloadFile(
       headers: (): Record<string, string> => {
         // A proxy can end a broken answer with other bytes, and a connection can break after the last byte.
         position = Math.max(0, position - OVERLAP_BYTES);
-        if (position === 0 || version === undefined || !/^"/.test(version)) return {};
-        return { range: `bytes=${position}-`, 'if-range': version };
+        const isResumable = version !== undefined && /^"/.test(version) && encoding === undefined;
+        if (position === 0 || !isResumable) return {};
+        return { range: `bytes=${position}-`, 'if-range': version! };
       },
       start: ({ status, headers }) => {
         const found = headers.etag ?? headers['last-modified'];
@@ -238,8 +255,12 @@ export async function downloadFile(
           position = 0;
           end = undefined;
           version = found;
+          encoding = isCompressed(headers) ? headers['content-encoding'] : undefined;
+          if (encoding === undefined && (headers['content-encoding'] ?? 'identity') !== 'identity')
+            throw badRemoteEncoding(withoutSecrets(url), 'its coding is not gzip, deflate or br');
           const length = headers['content-length'];
-          return target.start({ url, version, size: length === undefined ? undefined : Number(length) });
+          const size = length === undefined ? undefined : Number(length);
+          return target.start({ url, version, size, encoding });
         }
         if (position === 0 || found !== version) throw remoteChanged(withoutSecrets(url));
         const size = sizeOfRange(url, { offset: position, bytes: Number.POSITIVE_INFINITY }, headers);
@@ -258,4 +279,52 @@ export async function downloadFile(
   if (end !== undefined && position !== end)
     throw badRemoteRange(withoutSecrets(url), `it sent ${position} of ${end} bytes`);
   return position;
+}
+
+const DECOMPRESSORS: Record<string, () => Transform> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/**
+ * Replaces a downloaded file by its bytes without the codings of the answer, which some hosts send to clients that do not accept them.
+ * `onBytes` gets the size of each piece before it is written. Throws TW_REMOTE_BAD_ENCODING and TW_REMOTE_TOO_LARGE.
+ */
+async function decompressFile(
+  path: string,
+  { url, encoding = '' }: Pick<FileVersion, 'url' | 'encoding'>,
+  {
+    maxBytes,
+    signal,
+    onBytes,
+  }: { maxBytes: number; signal?: AbortSignal; onBytes(bytes: number): Promise<void> },
+): Promise<void> {
+  const source = `${path}.compressed`;
+  for (const name of encoding.toLowerCase().split(',').reverse()) {
+    const decompressor = DECOMPRESSORS[name.trim()];
+    if (!decompressor) throw badRemoteEncoding(withoutSecrets(url), 'its coding is not gzip, deflate or br');
+    let bytes = 0;
+    const count = async function* (chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        bytes += chunk.length;
+        if (bytes > maxBytes) throw remoteTooLarge(withoutSecrets(url), maxBytes);
+        await onBytes(chunk.length);
+        yield chunk;
+      }
+    };
+    await rename(path, source);
+    try {
+      await pipeline(createReadStream(source), decompressor(), count, createWriteStream(path), { signal });
+    } catch (error) {
+      signal?.throwIfAborted();
+      const { code = '', message } = error as NodeJS.ErrnoException;
+      throw error instanceof TilewrightError || !/^(Z_|ERR_)/.test(code)
+        ? error
+        : badRemoteEncoding.because(error, withoutSecrets(url), message);
+    } finally {
+      await rm(source, { force: true });
+    }
+  }
 }

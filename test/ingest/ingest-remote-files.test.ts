@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { Bbox } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { hasGdal } from '../support/gdal.js';
@@ -60,6 +61,56 @@ test('files of a host without ranges are downloaded once, as a whole', async (t)
   assert.equal(files.length, 2 * 3);
   await ingest(local, { href: join(folder, 'a'), ...OPTIONS });
   await isSame(node, local);
+});
+
+test('a file that is sent compressed is downloaded as a whole and decompressed', async (t) => {
+  const { local, server, folder, api } = await setUp(t);
+  await ingest(local, { href: join(folder, 'a'), ...OPTIONS });
+  const hosts = { hosts: [server.host], anyPublic: false };
+  const cases: [encoding: string, encode: (bytes: Buffer) => Buffer, code?: string][] = [
+    ['gzip', gzipSync],
+    ['X-GZip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+    ['gzip, br', (bytes) => brotliCompressSync(gzipSync(bytes))],
+    ['identity', (bytes) => bytes],
+    ['gzip', (bytes) => gzipSync(bytes).subarray(0, -9), 'TW_REMOTE_BAD_ENCODING'],
+    ['br', (bytes) => bytes, 'TW_REMOTE_BAD_ENCODING'],
+    ['compress', (bytes) => bytes, 'TW_REMOTE_BAD_ENCODING'],
+    ['gzip, compress', (bytes) => bytes, 'TW_REMOTE_BAD_ENCODING'],
+  ];
+  for (const isInParts of [false, true])
+    for (const [encoding, encode, code] of cases.filter((_, i) => !isInParts || i % 3 === 0)) {
+      server.fault = async ({ url = '' }, response, { range }) => {
+        if (!url.endsWith('.tif')) return false;
+        const bytes = encode(await readFile(join(folder, url)));
+        const headers = { 'content-type': 'image/tiff', 'content-encoding': encoding, etag: '"1"' };
+        // As object stores, which send parts of what they store.
+        const [, first, last] = (isInParts && /^bytes=(\d+)-(\d+)$/.exec(range ?? '')) || [];
+        const part = first === undefined ? bytes : bytes.subarray(Number(first), Number(last) + 1);
+        response.writeHead(first === undefined ? 200 : 206, {
+          ...headers,
+          ...(first !== undefined && {
+            'content-range': `bytes ${first}-${Number(first) + part.length - 1}/${bytes.length}`,
+          }),
+        });
+        response.end(part);
+        return true;
+      };
+      const name = `${encoding}, ${isInParts}, ${code}`;
+      const node = await testNode(t, join(await tempFolder(t), 'data'), { hosts });
+      const { failed } = await ingest(node, { stac: { url: api }, ...OPTIONS });
+      if (code === undefined) {
+        assert.deepEqual(failed, [], name);
+        await isSame(node, local);
+      } else if (!isInParts)
+        assert.deepEqual(
+          failed.map((one: { code: string }) => one.code),
+          [code],
+          name,
+        );
+      else assert.match(failed[0].code, /TW_REMOTE_BAD_(ENCODING|RANGE)/, name);
+    }
 });
 
 test('a download that breaks off starts again', async (t) => {

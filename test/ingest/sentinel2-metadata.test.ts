@@ -42,6 +42,7 @@ test('hostile and damaged metadata is refused by name', async (t) => {
     'zero quantification': good.replace('>10000<', '>0<'),
     'an offset of an unknown band': good.replace('band_id="12"', 'band_id="99"'),
     'an offset that is no number': good.replace('band_id="3">-1000', 'band_id="3">minus'),
+    'an offset that is missing for a band': good.replace(/<BOA_ADD_OFFSET band_id="3">.*/, ''),
     'an orbit that is none': good.replace('ORBIT_NUMBER>22<', 'ORBIT_NUMBER>-1<'),
     'a time that is none': good.replace(/(SENSING_START>)[^<]*/, '$1yesterday'),
     'UTF-16 without its mark': Buffer.from(good, 'utf16le'),

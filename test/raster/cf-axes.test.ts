@@ -14,6 +14,9 @@ interface Expected {
   /** Decoded coordinates of the first and the last row and column. */
   coordinates: Record<string, { y: [number, number]; x: [number, number] }>;
   damaged: string[];
+  /** Latitudes and longitudes of the outer edges. */
+  bounds: Record<string, [y: [number, number], x: [number, number]]>;
+  contradictory: string[];
   times: { name: string; units: string; steps: [number, number][] | null }[];
 }
 
@@ -55,7 +58,7 @@ test('coordinates that are missing, in another unit, or packed by text that is n
 
 test('times are those of cftime in every unit, calendar and packing, or are refused', async (t) => {
   const { path, expected } = await fixture(t);
-  assert.equal(expected.times.filter(({ steps }) => steps === null).length, 15);
+  assert.equal(expected.times.filter(({ steps }) => steps === null).length, 18);
   for (const { name, units, steps } of expected.times) {
     if (steps === null)
       await assert.rejects(
@@ -70,4 +73,35 @@ test('times are those of cftime in every unit, calendar and packing, or are refu
         `${name} ${units}`,
       );
   }
+});
+
+test('pixels are the cells that bounds of coordinates describe', async (t) => {
+  const { path, expected } = await fixture(t);
+  assert.equal(Object.keys(expected.bounds).length, 9);
+  for (const [name, [y, x]] of Object.entries(expected.bounds)) {
+    const { transform, width, height } = await openRaster(path, `/${name}/v`);
+    const { originX, originY, xx, yy } = transform;
+    const found = [originY + height * yy, originY, originX, originX + width * xx];
+    for (const [i, value] of found.entries())
+      assert.ok(Math.abs(value - [...y, ...x][i]!) < 1e-9, `${name}: ${found}, not ${y} ${x}`);
+  }
+  for (const name of expected.contradictory)
+    await assert.rejects(
+      openRaster(path, `/${name}/v`),
+      {
+        code: 'TW_RASTER_CORRUPT',
+        message: /coordinates \/.*\/y and their bounds contradict.*gdal_translate/,
+      },
+      name,
+    );
+});
+
+test('the time of a forecast is the one that it is about', async (t) => {
+  const { path } = await fixture(t);
+  await assert.rejects(openTimeAxis(path, '/times/forecast'), {
+    code: 'TW_RASTER_UNSUPPORTED',
+    message: /ncpdq -a t0,began,lat,lon/,
+  });
+  const axis = await openTimeAxis(path, '/times/turned_forecast');
+  assert.deepEqual([axis?.steps.length, axis?.bandsPerStep], [2, 2]);
 });

@@ -52,6 +52,69 @@ test('parameters that are left out are 0', () => {
   assertNear(placeOf(rest, 1, -112_500, 5_312_500), [15.8303608 - 2.33722917, 47.9559229]);
 });
 
+test('numbers may be text', () => {
+  const text = Object.fromEntries(
+    Object.entries(TRANSVERSE).map(([name, value]) => [name, Array.isArray(value) ? ` ${value[0]}` : value]),
+  );
+  assertNear(placeOf(text, 1, 387_500, 5_312_500), [15.8303608 - 2.33722917, 47.9559229]);
+  const conic = {
+    grid_mapping_name: 'lambert_conformal_conic',
+    longitude_of_central_meridian: '-96',
+    latitude_of_projection_origin: number(39),
+  };
+  // gdaltransform of PROJ strings with +lat_1=33 +lat_2=45 and +lat_1=33 +lat_2=33.
+  for (const [parallels, wanted] of [
+    ['33, 45', [-83.9175625, 48.3702939]],
+    ['33 45', [-83.9175625, 48.3702939]],
+    [
+      [33, 45],
+      [-83.9175625, 48.3702939],
+    ],
+    ['33', [-84.307717, 48.268549]],
+  ] as const)
+    assertNear(placeOf({ ...conic, standard_parallel: parallels }, 1, 900_000, 1_100_000), [...wanted]);
+});
+
+test('parameters that cannot be read, and systems that they leave open, are refused', () => {
+  const conic = { grid_mapping_name: 'lambert_conformal_conic', latitude_of_projection_origin: number(39) };
+  for (const [mapping, message] of [
+    [{ ...TRANSVERSE, longitude_of_central_meridian: '15 E' }, /longitude_of_central_meridian "15 E"/],
+    [{ ...TRANSVERSE, false_easting: '' }, /false_easting ""/],
+    [{ ...TRANSVERSE, semi_major_axis: 'WGS84' }, /semi_major_axis "WGS84"/],
+    [conic, /without standard_parallel/],
+    [{ ...conic, standard_parallel_1: number(33) }, /without standard_parallel/],
+    [{ ...conic, grid_mapping_name: 'albers_conical_equal_area' }, /without standard_parallel/],
+    [{ grid_mapping_name: 'polar_stereographic' }, /without latitude_of_projection_origin/],
+    [{ grid_mapping_name: 'sinusoidal', reference_ellipsoid_name: 'Bessel 1841' }, /on Bessel 1841/],
+    [{ grid_mapping_name: 'sinusoidal', horizontal_datum_name: 'Moon_2000' }, /on Moon_2000/],
+    [{ grid_mapping_name: 'sinusoidal', prime_meridian_name: 'Paris' }, /prime meridian Paris/],
+  ] as const)
+    assert.throws(() => crsFromGridMapping('a.nc', mapping as never, false, 1), {
+      code: 'TW_RASTER_UNKNOWN_CRS',
+      message,
+    });
+  for (const name of ['WGS 84', 'GRS 1980', 'World Geodetic System 1984', 'unknown'])
+    assert.match(
+      crsFromGridMapping(
+        'a.nc',
+        { grid_mapping_name: 'sinusoidal', reference_ellipsoid_name: name },
+        false,
+        1,
+      ).proj4,
+      /WGS84/,
+    );
+});
+
+test('the standard parallel says the pole of a polar stereographic grid', () => {
+  const polar = (parallel: number) => ({
+    grid_mapping_name: 'polar_stereographic',
+    straight_vertical_longitude_from_pole: number(-45),
+    standard_parallel: number(parallel),
+  });
+  assertNear(placeOf(polar(70), 1, 500_000, 5_300_000), [129.6106882, 43.4883597]);
+  assertNear(placeOf(polar(-71), 1, 500_000, 5_300_000), [-39.6106882, -43.6132446]);
+});
+
 test('the datum is given by its name or by a shift, or is unknown; other planets are refused', () => {
   const axes = { semi_major_axis: number(6378388), inverse_flattening: number(297) };
   const crs = (more: object) => crsFromGridMapping('a.nc', { ...TRANSVERSE, ...axes, ...more }, false, 1);

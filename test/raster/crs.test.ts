@@ -287,6 +287,33 @@ test('a UTM zone of a GeoTIFF has the unit of its keys', () => {
   assert.ok(Math.hypot(lon - 15, lat) < 1e-9, `${lon} ${lat}`);
 });
 
+test('a unit that contradicts the EPSG code of a GeoTIFF is refused', () => {
+  const keys = (epsg: number, unit: number) =>
+    keysOf(
+      [
+        [1024, 1],
+        [3072, epsg],
+        [3076, unit],
+      ],
+      [],
+    );
+  for (const [epsg, unit, isRead] of [
+    [32633, 9001, true],
+    [32633, 9002, false],
+    [32633, 9003, false],
+    [32633, 9036, false],
+    [2229, 9003, true],
+    [2229, 9002, true],
+    [2229, 9001, false],
+  ] as const)
+    if (isRead) assert.equal(crsFromGeoKeys(keys(epsg, unit), 'a.tif').epsg, epsg);
+    else
+      assert.throws(() => crsFromGeoKeys(keys(epsg, unit), 'a.tif'), {
+        code: 'TW_RASTER_UNKNOWN_CRS',
+        message: /with a unit of .* m in a\.tif/,
+      });
+});
+
 test('the prime meridian of a GeoTIFF may be a code', () => {
   const lambert = (meridian: number) =>
     keysOf(

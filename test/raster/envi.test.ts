@@ -564,6 +564,81 @@ test('an ignore value may be listed for each band; what is not one number is nam
   }
 });
 
+test('keys have any case, and underscores in place of blanks', async (t) => {
+  const path = join(temporaryFolder(t), 'cube.dat');
+  const lines = [
+    MAP_INFO,
+    'wavelength units = Micrometers',
+    'wavelength = {0.5, 0.6}',
+    'data ignore value = 7',
+  ];
+  const expected = { ...TINY, bigEndian: true, offset: 16, lines };
+  writeEnvi(path, expected);
+  const wanted = await readRaster(path);
+  assert.equal(wanted.header.nodata, 7);
+  for (const change of [
+    (key: string) => key.replaceAll(' ', '_'),
+    (key: string) => key.toUpperCase(),
+    (key: string) => key.replaceAll(' ', '  _'),
+    (key: string) => ` ${key.replaceAll(' ', '\t')}`,
+  ]) {
+    const header = headerOf(expected).replace(/^[a-z ]+(?==)/gm, (key) => `${change(key.trimEnd())} `);
+    writeFileSync(join(path, '../cube.hdr'), header);
+    const { header: found, bands } = await readRaster(path);
+    assert.deepEqual(bands, wanted.bands, header);
+    assert.deepEqual({ ...found, blocks: null }, { ...wanted.header, blocks: null }, header);
+  }
+});
+
+test('bytes between the pixels are refused, and scales without a standard are named', async (t) => {
+  const path = join(temporaryFolder(t), 'cube.dat');
+  for (const line of ['major frame offsets = {8, 0}', 'Minor_Frame_Offsets = {0, 2}']) {
+    writeEnvi(path, { ...TINY, lines: [MAP_INFO, line] });
+    await assert.rejects(openRaster(path), { code: 'TW_RASTER_UNSUPPORTED', message: /frame offsets/ }, line);
+  }
+  for (const [line, warning] of [
+    ['scale factor = 10000', /"scale factor" is not read \(--scale and --offset/],
+    ['Radiance_Scale_Factors = {1, 2}', /"radiance scale factors" is not read/],
+    ['data gain = {0.1, 0.2}', /"data gain" is not read/],
+    ['major frame offsets = {0, 0}', /^$/],
+    ['data offset values = {1, 2}', /^$/],
+  ] as const) {
+    writeEnvi(path, { ...TINY, lines: [MAP_INFO, line] });
+    assert.match((await openRaster(path)).warnings!.join(), warning, line);
+  }
+});
+
+test('numbers of other quantities are not wavelengths', async (t) => {
+  const path = join(temporaryFolder(t), 'cube.dat');
+  for (const unit of [
+    ...['Index', 'Wavenumber', 'Wavenumbers', 'wave numbers', 'cm-1', 'cm^-1', '1/cm', 'per centimeter'],
+    ...['GHz', 'MHz', 'THz', 'hertz', 'eV', 'meV', 'electron volts'],
+  ]) {
+    writeEnvi(path, {
+      ...TINY,
+      lines: [MAP_INFO, 'wavelength = {1000, 2000}', `wavelength units = ${unit}`],
+    });
+    const { bandTags, warnings } = await openRaster(path);
+    assert.deepEqual(bandTags, [{}, {}], unit);
+    assert.match(warnings!.join(), /"wavelength" are no wavelengths/, unit);
+  }
+});
+
+test('a rotation around another pixel than the first is named, because GDAL moves it', async (t) => {
+  const path = join(temporaryFolder(t), 'cube.dat');
+  for (const [place, angle, warning] of [
+    ['3, 2', 30, /around the reference pixel 3, 2/],
+    ['1.5, 1', -90, /around the reference pixel 1.5, 1/],
+    ['1, 1', 30, /^$/],
+    ['3, 2', 0, /^$/],
+    ['3, 2', 360, /^$/],
+  ] as const) {
+    const info = `map info = {UTM, ${place}, ${UTM_PLACE.join(', ')}, 33, North, WGS-84, rotation=${angle}}`;
+    writeEnvi(path, { ...TINY, lines: [info] });
+    assert.match((await openRaster(path)).warnings!.join(), warning, info);
+  }
+});
+
 test('names may contain braces; a list of another length is not used', async (t) => {
   const path = join(temporaryFolder(t), 'cube.dat');
   for (const [text, names, warning] of [
@@ -572,6 +647,10 @@ test('names may contain braces; a list of another length is not used', async (t)
     ['{\n a{1},\n b{2}\n}', ['a{1}', 'b{2}'], /^$/],
     ['{a{1\n, b}', ['a{1', 'b'], /^$/],
     ['{a}, b}', ['a}', 'b'], /^$/],
+    ['{\n a},\n b\n}', ['a}', 'b'], /^$/],
+    ['{\n a}\n, b\n}\n', ['a}', 'b'], /^$/],
+    ['{ a{,\n b }', ['a{', 'b'], /^$/],
+    ['{\n a}}, b}', ['a}}', 'b'], /^$/],
     ['{red, 650 nm, blue}', [undefined, undefined], /"band names" is not used: it lists 3 names for 2/],
   ] as const) {
     writeEnvi(path, { ...TINY, lines: [`band names = ${text}`, MAP_INFO] });

@@ -54,11 +54,77 @@ async function withPam(t: TestContext, content: string, nodata?: number) {
   return openRaster(path);
 }
 
-test("the raster's own metadata takes precedence", async (t) => {
-  const place = '<SRS>EPSG:4326</SRS><GeoTransform>0, 1, 0, 0, 0, -1</GeoTransform>';
-  const pam = `<PAMDataset>${place}${band(1, '>5')}${band(2, '>5')}</PAMDataset>`;
-  const { nodata, crs, transform, isDescribedOutside } = await withPam(t, pam, 9);
-  assert.deepEqual([nodata, crs.epsg, transform.originX, isDescribedOutside], [9, 32633, 500_000, undefined]);
+const OTHER_PLACE = '<GeoTransform>600000, 20, 0, 5200000, 0, -20</GeoTransform>';
+
+for (const [driver, prefersPam] of [
+  ['GTiff', true],
+  ['JP2OpenJPEG', true],
+  ['HFA', false],
+] as const)
+  test(
+    `a position and nodata value that differ are those of GDAL, with a warning: ${driver}`,
+    needsGdal,
+    async (t) => {
+      for (const [content, warning] of [
+        [`<SRS>EPSG:32634</SRS>${OTHER_PLACE}`, /its position is that of .*aux\.xml, as in GDAL/],
+        [OTHER_PLACE, /its position is that of/],
+        ['<SRS>EPSG:32634</SRS>', /its position is that of/],
+        ['<SRS>EPSG:32633</SRS>', /^$/],
+        ['<GeoTransform>500000, 10, 0, 5300000, 0, -10</GeoTransform>', /^$/],
+        [band(1, '>5'), /its nodata value is 5, that of .*, and not its own 9/],
+        [band(1, '>5,0'), /its nodata value is 5/],
+        [band(1, '>9'), /^$/],
+        [band(1, '>none'), /nodata value "none" is not a number/],
+      ] as const) {
+        const isJpeg2000 = driver === 'JP2OpenJPEG';
+        // GDAL reads no part of the position in JPEG 2000 if PAM has the other part, and no nodata value.
+        if (isJpeg2000 && !(content.includes('SRS') && content.includes('Geo'))) continue;
+        const options = isJpeg2000 ? JPEG_2000.slice(2) : ['-a_nodata', '9'];
+        const path = await translated(t, isJpeg2000 ? 'a.jp2' : 'a.raster', ['-of', driver, ...options]);
+        await writeFile(`${path}.aux.xml`, `<PAMDataset>${content}</PAMDataset>`);
+        const { transform, crs, nodata, warnings, isDescribedOutside } = await openRaster(path);
+        const info = JSON.parse(execFileSync('gdalinfo', ['-json', path], { encoding: 'utf8' }));
+        const { originX, originY, xx, xy, yx, yy } = transform;
+        assert.deepEqual([originX, xx, xy, originY, yx, yy], info.geoTransform, content);
+        assert.match(info.coordinateSystem.wkt, new RegExp(`ID\\["EPSG",${crs.epsg}\\]\\]$`), content);
+        if (!isJpeg2000 && !content.includes('none'))
+          assert.equal(nodata, info.bands[0].noDataValue, content);
+        assert.match(warnings!.join(), prefersPam ? warning : /^$/, content);
+        if (/position is/.test(warnings!.join())) assert.equal(isDescribedOutside, true);
+      }
+    },
+  );
+
+/** A GeoTIFF of float64 with this text in the tag of GDAL's nodata value. */
+async function withNodataText(path: string, text: string): Promise<string> {
+  const placeholder = '-123456789';
+  const bands = [new Float64Array(64 * 64)];
+  await writeRaster(path, { dataType: 'float64', bands, nodata: Number(placeholder) });
+  const bytes = await readFile(path);
+  bytes.write(text.padEnd(placeholder.length, '\0'), bytes.indexOf(placeholder));
+  await writeFile(path, bytes);
+  return path;
+}
+
+test('a nodata value is read in every form that GDAL reads; other texts are named', needsGdal, async (t) => {
+  const folder = await tempFolder(t);
+  for (const [i, text] of [
+    ...['-9999', '-9999.0', ' -9999 ', '-9.999e3', '-9999,0', '5,25', '+5', '5.', '.5', '0x10', '-0', '1E20'],
+    ...['nan', 'NaN', '-nan', 'nan(ind)', '1.#QNAN', '-1.#IND', 'inf', '-inf', '1.#INF', '-1.#INF'],
+  ].entries()) {
+    const path = await withNodataText(join(folder, `${i}.tif`), text);
+    const { nodata, warnings } = await openRaster(path);
+    const [{ noDataValue }] = JSON.parse(gdal('gdalinfo', '-json', path)).bands;
+    assert.deepEqual([String(nodata).toLowerCase(), warnings], [String(noDataValue).toLowerCase(), []], text);
+  }
+  for (const [i, text] of ['none', 'n/a', '5 m', '-9999;', '1 2', '5abc', '1,000.5'].entries()) {
+    const path = await withNodataText(join(folder, `other-${i}.tif`), text);
+    const { nodata, warnings } = await openRaster(path);
+    assert.deepEqual(
+      [nodata, warnings],
+      [undefined, [`its nodata value "${text}" is not a number and is not used (--nodata sets one)`]],
+    );
+  }
 });
 
 test('a nodata value is read exactly', async (t) => {

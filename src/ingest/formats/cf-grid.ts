@@ -134,7 +134,9 @@ async function variablesOf({
     }
   }
   if (variables.length === 0) {
-    throw faults[0]?.error ?? notRecognised(path, 'it holds no variable with rows and columns');
+    // Bounds of coordinates have no position either, so another fault says more.
+    const fault = faults.find(({ error }) => error.code !== 'TW_RASTER_NO_CRS') ?? faults[0];
+    throw fault?.error ?? notRecognised(path, 'it holds no variable with rows and columns');
   }
   const names = variableNames(variables.map(({ name }) => name));
   return {

@@ -18,7 +18,7 @@ import {
   treatAlphaAsData,
 } from '../../raster/index.js';
 import { commonBandNames, type UngroupedBand } from '../bands.js';
-import { badOption, missingBand } from '../errors.js';
+import { badOption, badSidecar, missingBand } from '../errors.js';
 import { measurePixelSize } from '../georeferencing.js';
 import type { DescribeOptions, QualityBand, SourceGroup } from '../scene.js';
 import { datetimeOption } from './acquisition-time.js';
@@ -57,6 +57,7 @@ export function describeBands(
   const resolution = measurePixelSize(header);
   const spectrum = isHyperspectral(header.bandTags);
   const common = spectrum ? commonBandNames(header.bandTags) : undefined;
+  requireAllBands(header, asset);
   return header.bandTags.flatMap((tags, index): UngroupedBand | [] => {
     if (index === header.alpha) return [];
     const item = asset?.bands[index] ?? asset?.everyBand;
@@ -79,6 +80,17 @@ export function describeBands(
       offset: options.offset ?? item?.offset ?? tags.offset ?? 0,
     };
   });
+}
+
+/** Throws TW_INGEST_BAD_SIDECAR if an Item states the scales of some bands of a file, and not of the others. */
+function requireAllBands({ path, bands, alpha }: RasterHeader, asset: ItemAsset | undefined): void {
+  const listed = asset?.bands ?? [];
+  const isScaled = listed.some(({ scale, offset }) => scale !== undefined || offset !== undefined);
+  if (!isScaled || listed.length === bands || (alpha !== undefined && listed.length === bands - 1)) return;
+  throw badSidecar(
+    path,
+    `it lists ${listed.length} bands with scales for assets.${asset?.key}, and the file has ${bands}`,
+  );
 }
 
 /** The same limit as in requests that name bands. */

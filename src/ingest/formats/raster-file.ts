@@ -66,7 +66,7 @@ export const rasterFile: ProductFormat = {
     const name = basename(path);
     const assets = item?.assets ?? [];
     const asset = assets.find(({ file }) => file === name) ?? (assets.length === 1 ? assets[0] : undefined);
-    const warnings = [...(header.warnings ?? [])];
+    const warnings = [...(header.warnings ?? []), ...(item?.warnings ?? [])];
     const span = timeOf(header, options, item, warnings);
     const bands = describeBands(header, options, asset, asset?.key);
     const lacks = [

@@ -3,7 +3,7 @@
  * one and a line in `FORMATS` (docs/tutorials/add-a-product.md).
  */
 
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { bytesPerSample, type DataType, minValue, nodataAsType } from '../../raster/index.js';
 import { nameGroups, replaceGroups } from '../bands.js';
 import { badOption, badScale, collectionNotNamed, notRecognised, partOfProduct } from '../errors.js';
@@ -107,11 +107,26 @@ export async function describeScenes(
     throw whole ? partOfProduct.because(error, path, whole.format.name, whole.path) : error;
   });
   const scenes = described.map(promoteQualityToData);
+  addWarningsOfFiles(scenes);
   for (const scene of scenes) checkCalibration(scene, options);
   const flags = unread();
   if (flags.length > 0)
     scenes[0].warnings.push(`${flags.join(', ')} had no effect: ${format.name} defines these values itself`);
   return scenes;
+}
+
+/** Adds the warnings of files that a format has left out, each once, to the first scene that reads the file. */
+function addWarningsOfFiles(scenes: readonly Scene[]): void {
+  const stated = new Set(scenes.flatMap(({ warnings }) => warnings));
+  for (const { groups, warnings } of scenes)
+    for (const { path, warnings: own = [] } of groups.flatMap(({ bands }) =>
+      bands.map(({ header }) => header),
+    ))
+      for (const warning of own) {
+        if (stated.has(warning)) continue;
+        stated.add(warning);
+        warnings.push(`${basename(path)}: ${warning}`);
+      }
 }
 
 /** If a scene has only quality layers, they become its data, stored as codes. */

@@ -18,6 +18,7 @@ import {
   type Sentinel2Level,
   sentinel2Id,
 } from './sentinel2-bands.js';
+import { FIRST_DAY_WITH_OFFSET } from './stac-sidecar.js';
 
 export const sentinel2Loose: ProductFormat = {
   name: 'Sentinel-2 bands',
@@ -220,15 +221,12 @@ function guessLevel(
   return guess;
 }
 
-/** Since this day products are of baseline 04.00 or later, whose numbers are shifted by 1000. */
-const BASELINE_4 = Date.parse('2022-01-25T00:00:00Z');
-
 function radiometryOf(facts: Facts, time: number, options: DescribeOptions, warnings: string[]): Radiometry {
   const scale = options.scale ?? 1e-4;
   const nodata = (declared = 0) => options.nodata ?? declared;
   if (options.offset !== undefined) return { scale, offset: () => options.offset as number, nodata };
   const { shifted = facts.baseline === undefined ? undefined : facts.baseline >= 4 } = facts;
-  const offset = (shifted ?? time >= BASELINE_4) ? -0.1 : 0;
+  const offset = (shifted ?? time >= FIRST_DAY_WITH_OFFSET) ? -0.1 : 0;
   if (shifted === undefined) {
     warnings.push(
       `offset ${offset} is assumed by the date; reprocessed scenes (baseline 04.00 and later) have -0.1: say --offset`,

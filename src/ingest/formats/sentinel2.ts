@@ -143,7 +143,12 @@ function radiometryOf(
   if (!Number.isFinite(nodata)) throw badMetadata(path, 'the special value NODATA is not a number');
   return {
     scale: 1 / quantification,
-    offset: (band) => (offsets.get(band) ?? 0) / quantification,
+    offset: (band) => {
+      const offset = offsets.size === 0 ? 0 : offsets.get(band);
+      if (offset === undefined)
+        throw badMetadata(path, `it has a ${offsetName} for other bands, and none for ${band}`);
+      return offset / quantification;
+    },
     nodata: (declared) => declared ?? nodata,
   };
 }

@@ -1,4 +1,5 @@
 /** A folder with a STAC Item and one raster or more as its assets: one scene. */
+import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { effectiveNodata, nodataAsType, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../bands.js';
@@ -78,7 +79,16 @@ async function findItem({
 }: InputProbe): Promise<{ item: StacItemDescription; assets: ItemAsset[]; warnings: string[] } | null> {
   const item = await readItemInFolder(path, entries ?? []);
   const beside = item?.assets.filter((asset) => asset.beside && isRasterAsset(asset)) ?? [];
-  if (!item || beside.length === 0) return null;
+  if (!item) return null;
+  if (beside.length === 0) {
+    const below = await assetsBelow(path, item);
+    if (below.length > 0)
+      throw badSidecar(
+        item.path,
+        `the files of its assets are in folders below it: ${below.map(({ key, href }) => `${key} (${href})`).join(', ')}. Move them beside it, and correct their href`,
+      );
+    return null;
+  }
   const assets = beside.filter(({ file }) => entries?.includes(file));
   const missing = beside
     .filter((asset) => !assets.includes(asset))
@@ -90,6 +100,7 @@ async function findItem({
     (entry) => RASTER_NAME.test(entry) && !entry.startsWith('.') && !named.has(entry),
   );
   const warnings = [
+    ...item.warnings,
     ...(missing.length > 0
       ? [`the STAC Item names files that are not there, so they are left out: ${missing.join(', ')}`]
       : []),
@@ -98,6 +109,21 @@ async function findItem({
       : []),
   ];
   return { item, assets, warnings };
+}
+
+/** Raster assets whose files are in folders below the Item. */
+async function assetsBelow(folder: string, { assets }: StacItemDescription): Promise<ItemAsset[]> {
+  const isInside = ({ href }: ItemAsset) => /^[^/:?#]+\//.test(href) && !href.split('/').includes('..');
+  const inside = assets.filter((asset) => isRasterAsset(asset) && isInside(asset));
+  const isThere = await Promise.all(
+    inside.map(({ href }) =>
+      lstat(join(folder, href)).then(
+        (info) => info.isFile(),
+        () => false,
+      ),
+    ),
+  );
+  return inside.filter((_, i) => isThere[i]);
 }
 
 const RASTER_NAME = /\.(tiff?|jp2|img)$/i;

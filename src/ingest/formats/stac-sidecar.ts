@@ -28,6 +28,8 @@ interface StacProfile {
 /** Level 2A has an offset from this processing baseline on (Sentinel-2 Products Specification 15, section 4.3.3). */
 const FIRST_BASELINE_WITH_OFFSET = 4;
 const SENTINEL2_OFFSET = -0.1;
+/** Products of this day and later have the offset. Those of earlier days have it if they were processed again. */
+export const FIRST_DAY_WITH_OFFSET = Date.parse('2022-01-25T00:00:00Z');
 /** Bands of the reflectance of the surface: names of the product, and names of assets at Earth Search. */
 const SENTINEL2_REFLECTANCE =
   /^(b0[1-9]|b1[12]|b8a|coastal|blue|green|red|rededge[123]|nir|nir08|nir09|swir16|swir22)(-jp2|_\d\dm)?$/i;
@@ -68,10 +70,29 @@ const PROFILES: StacProfile[] = [
  * `earthsearch:boa_offset_applied` counts before the offset of the Item, which Earth Search writes even if the stored numbers have none.
  * Items of Planetary Computer name no offset, but the processing baseline.
  */
-function sentinel2Offset({ isOffsetApplied, baseline }: StacItemDescription, { offset }: ItemBand): number {
-  const isWithOffset = baseline !== undefined && baseline >= FIRST_BASELINE_WITH_OFFSET;
+function sentinel2Offset(item: StacItemDescription, { offset }: ItemBand): number {
+  const { isOffsetApplied, baseline, span } = item;
+  const isWithOffset =
+    baseline === undefined
+      ? span !== undefined && span.start >= FIRST_DAY_WITH_OFFSET
+      : baseline >= FIRST_BASELINE_WITH_OFFSET;
   if (isOffsetApplied === undefined) return offset ?? (isWithOffset ? SENTINEL2_OFFSET : 0);
   return isWithOffset && !isOffsetApplied ? SENTINEL2_OFFSET : 0;
+}
+
+/** A warning if only the date says which offset the numbers have; empty for other Items. Throws TW_INGEST_BAD_SIDECAR without a date. */
+function guessedOffset(item: StacItemDescription): string[] {
+  const { path, baseline, isOffsetApplied, span, assets } = item;
+  const isSentinel2 = /^sentinel-2-l2a$/i.test(item.collection ?? '');
+  const isStated = (band: ItemBand) => isOffsetApplied === undefined && band.offset !== undefined;
+  const isOpen = ({ key, bands, everyBand }: ItemAsset) =>
+    SENTINEL2_REFLECTANCE.test(key) && !(bands.length > 0 ? bands : [everyBand]).every(isStated);
+  if (!isSentinel2 || baseline !== undefined || isOffsetApplied === true || !assets.some(isOpen)) return [];
+  if (!span)
+    throw badSidecar(path, 'it has neither a time nor s2:processing_baseline, so its offset is not known');
+  return [
+    `offset ${sentinel2Offset(item, { codes: false })} is assumed by the date, because the STAC Item names no processing baseline; reprocessed scenes (baseline 04.00 and later) have -0.1: say --offset`,
+  ];
 }
 
 /** Returns the calibration of a band by the profile of its collection; empty if no profile fits. */
@@ -171,13 +192,18 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
     platform,
     license: properties.string('license'),
     licenseUrl: licenseUrlOf(json.links),
-    ...processingOf(path, item.object('properties') ?? {}),
+    ...processingOf(path, item.object('properties') ?? {}, [id, ...hrefsOf(json.assets)]),
+    warnings: [],
     assets: Object.entries(item.object('assets') ?? {}).map(([key, asset]) => {
       if (!isObject(asset)) throw badSidecar(path, `assets.${key} is not an object`);
       return assetOf(key, fieldsOf(path, asset, `assets.${key}.`));
     }),
   };
-  return { ...described, assets: described.assets.map((asset) => calibratedAsset(described, asset)) };
+  return {
+    ...described,
+    warnings: guessedOffset(described),
+    assets: described.assets.map((asset) => calibratedAsset(described, asset)),
+  };
 }
 
 /** The view extension counts from 0 to 360; other writers also from -180 to 180. Throws TW_INGEST_BAD_SIDECAR. */
@@ -187,6 +213,11 @@ function sunAzimuthOf(path: string, properties: Fields): number | undefined {
     throw badSidecar(path, `properties.view:sun_azimuth is ${degrees}, and not from 0 to 360 degrees`);
   return degrees;
 }
+
+const hrefsOf = (assets: unknown) =>
+  (isObject(assets) ? Object.values(assets) : []).flatMap((asset) =>
+    isObject(asset) && typeof asset.href === 'string' ? [asset.href] : [],
+  );
 
 /** The address of the licence that the links name. Relative ones lead nowhere outside of the archive. */
 function licenseUrlOf(links: unknown): string | undefined {
@@ -209,6 +240,7 @@ function calibratedAsset(item: StacItemDescription, asset: ItemAsset): ItemAsset
 function processingOf(
   path: string,
   properties: JsonObject,
+  names: readonly string[],
 ): Pick<StacItemDescription, 'baseline' | 'isOffsetApplied'> {
   const stated = <T>(name: string, read: (text: string) => T | undefined): T | undefined => {
     const value = properties[name] ?? undefined;
@@ -221,12 +253,20 @@ function processingOf(
   return {
     baseline:
       stated('s2:processing_baseline', baselineOf) ??
-      (typeof version === 'string' && /^\d\d\.\d\d$/.test(version) ? Number(version) : undefined),
+      (typeof version === 'string' && /^\d\d\.\d\d$/.test(version) ? Number(version) : undefined) ??
+      baselineInNames([...names, ...Object.values(properties).filter((value) => typeof value === 'string')]),
     isOffsetApplied: stated(
       'earthsearch:boa_offset_applied',
       (text) => ({ true: true, 1: true, false: false, 0: false })[text.toLowerCase()],
     ),
   };
+}
+
+/** The baseline in names of products, such as S2A_MSIL2A_20220618T103031_N0400_R108_T32TLS; undefined if they differ. */
+function baselineInNames(names: readonly string[]): number | undefined {
+  const found = names.map((name) => /S2[A-Z]_MSIL2A_\d{8}T\d{6}_N(\d{4})_R\d{3}_T/.exec(name)?.[1]);
+  const [digits, ...others] = new Set(found.filter((text) => text !== undefined));
+  return digits === undefined || others.length > 0 ? undefined : Number(digits) / 100;
 }
 
 /** Baselines are 05.10, the number 5.1, or N0510 in names of products. */
@@ -251,10 +291,17 @@ function spanOf(path: string, properties: Fields): AcquisitionTime | undefined {
 }
 
 function assetOf(key: string, asset: Fields): ItemAsset {
-  const href = (asset.string('href') ?? '').replace(/^\.\//, '');
+  const href = (asset.string('href') ?? '').replace(/^(\.\/+)+/, '');
   const file = href.slice(href.lastIndexOf('/') + 1);
   const lists = ['bands', 'eo:bands', 'raster:bands'].map((name) => asset.objects(name));
-  const count = Math.max(...lists.map((list) => list.length));
+  const counts = new Set(lists.map((list) => list.length).filter((length) => length > 0));
+  const isScaled = (band: Fields) =>
+    band.number('scale') !== undefined || band.number('offset') !== undefined;
+  if (counts.size > 1 && lists.flat().some(isScaled))
+    throw asset.fault(
+      `lists of ${[...counts].join(' and ')} bands, so it is not clear whose scale they state`,
+    );
+  const count = Math.max(0, ...counts);
   const bands = Array.from({ length: count }, (_, i) =>
     bandOf([...lists.map((list) => list[i]).filter((fields) => fields !== undefined), asset]),
   );
@@ -262,6 +309,7 @@ function assetOf(key: string, asset: Fields): ItemAsset {
     key,
     file,
     beside: file === href && file !== '' && file !== '..',
+    href,
     type: asset.string('type') ?? '',
     roles: asset.list('roles').map(String),
     bands,
@@ -309,6 +357,8 @@ interface Fields {
   list(name: string): unknown[];
   objects(name: string): Fields[];
   nodata(): number | undefined;
+  /** An error about the object as a whole. */
+  fault(what: string): Error;
 }
 
 function fieldsOf(path: string, object: JsonObject, prefix = ''): Fields {
@@ -321,6 +371,7 @@ function fieldsOf(path: string, object: JsonObject, prefix = ''): Fields {
   const list = (name: string) =>
     read(name, 'a list', (value): value is unknown[] => Array.isArray(value)) ?? [];
   return {
+    fault: (what) => badSidecar(path, `${prefix.replace(/\.$/, '')} has ${what}`),
     list,
     string: (name) => read(name, 'text', (value) => typeof value === 'string'),
     number: (name) => read(name, 'a number', (value) => typeof value === 'number'),
@@ -354,6 +405,8 @@ export interface ItemAsset {
   file: string;
   /** True if the href is a name beside the Item, and not a path or a URL. */
   beside: boolean;
+  /** The href without a leading `./`. */
+  href: string;
   type: string;
   roles: string[];
   bands: ItemBand[];
@@ -376,5 +429,7 @@ export interface StacItemDescription {
   baseline?: number;
   /** True if Earth Search has already subtracted the offset of the processing baseline from the stored numbers. */
   isOffsetApplied?: boolean;
+  /** Assumptions about the calibration, for the user. */
+  warnings: string[];
   assets: ItemAsset[];
 }

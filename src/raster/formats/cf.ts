@@ -9,7 +9,7 @@ import { type Datum, datumByName, datumFromEllipsoid, minorAxis } from '../crs/e
 import { crsFromWkt } from '../crs/wkt.js';
 import { corrupt, noCrs, unknownCrs, unsupported } from '../errors.js';
 import { type Affine, aliasTable, type Crs } from '../raster.js';
-import { coordinateReader } from './hdf5-dataset.js';
+import { coordinateReader, numbersIn } from './hdf5-dataset.js';
 import { type Attributes, type Hdf5File, withHdf5 } from './hdf5-file.js';
 
 /** Georeferencing of the grid of a dataset. */
@@ -70,39 +70,68 @@ type Parameter = keyof typeof PARAMETER_ATTRIBUTES;
  */
 export function crsFromGridMapping(
   path: string,
-  mapping: Attributes | undefined,
+  stated: Attributes | undefined,
   geographic: boolean,
   metres: number,
 ): Crs {
-  if (!mapping) return crsFromEpsg(4326);
-  const wkt = String(mapping.crs_wkt ?? mapping.spatial_ref ?? '');
-  const name = String(mapping.grid_mapping_name ?? '');
+  if (!stated) return crsFromEpsg(4326);
+  const wkt = String(stated.crs_wkt ?? stated.spatial_ref ?? '');
+  const name = String(stated.grid_mapping_name ?? '');
   const known = name === 'latitude_longitude' || Object.hasOwn(GRID_MAPPINGS, name);
   try {
     if (wkt !== '') return crsFromWkt(wkt, path);
   } catch (error) {
     if (!(known && unknownCrs.is(error))) throw error;
   }
+  const mapping = withNumbers(stated, path);
   const datum = datumFromMapping(mapping, path);
   if (name === 'latitude_longitude' || (name === '' && geographic)) {
     return datum.proj4 === WGS84.proj4 ? crsFromEpsg(4326) : customCrs('+proj=longlat', datum, `of ${path}`);
   }
   if (!known) throw unknownCrs(`${name || 'without a name'} of ${path}`);
-  return customCrs(projectionOf(GRID_MAPPINGS[name]!, mapping, metres), datum, `${name} of ${path}`);
+  return customCrs(projectionOf(name, mapping, metres, path), datum, `${name} of ${path}`);
 }
 
-function projectionOf(
-  { proj, parameters }: (typeof GRID_MAPPINGS)[string],
-  mapping: Attributes,
-  metres: number,
-): string {
+/** Attributes of a mapping that are numbers, besides those of its parameters. */
+const NUMBERS = [
+  ...['false_easting', 'false_northing', 'longitude_of_prime_meridian', 'towgs84'],
+  ...['earth_radius', 'semi_major_axis', 'semi_minor_axis', 'inverse_flattening'],
+];
+
+/** The mapping with numbers in place of text. Throws TW_RASTER_UNKNOWN_CRS for text that is not numbers. */
+function withNumbers(mapping: Attributes, path: string): Attributes {
+  const names = [...NUMBERS, ...Object.values(PARAMETER_ATTRIBUTES).flat()];
+  const texts = names.filter((name) => typeof mapping[name] === 'string');
+  const numbers = texts.map((name): [string, number[]] => {
+    const read = numbersIn(mapping[name]);
+    if (read.length === 0)
+      throw unknownCrs(`with ${name} "${String(mapping[name]).slice(0, 40)}" of ${path}`);
+    return [name, read];
+  });
+  return { ...mapping, ...Object.fromEntries(numbers) };
+}
+
+function projectionOf(name: string, mapping: Attributes, metres: number, path: string): string {
+  const { proj, parameters } = GRID_MAPPINGS[name]!;
   const words = parameters.flatMap((word) => wordOf(word, numberOf(mapping, ...PARAMETER_ATTRIBUTES[word])));
+  const [parallel] = parallels(mapping);
+  if ((proj === 'aea' || proj === 'lcc') && parallel === undefined)
+    throw unknownCrs(`${name} without standard_parallel of ${path}`);
   if (proj === 'aea' || proj === 'lcc') words.push(...parallels(mapping));
+  if (name === 'polar_stereographic' && numberOf(mapping, ...PARAMETER_ATTRIBUTES.lat_0) === undefined)
+    words.push(`+lat_0=${poleOf(mapping, path)}`);
   words.push(
     ...wordOf('x_0', numberOf(mapping, 'false_easting'), metres),
     ...wordOf('y_0', numberOf(mapping, 'false_northing'), metres),
   );
   return `+proj=${proj} ${words.join(' ')} +units=m`;
+}
+
+/** As in GDAL, the pole on the side of the standard parallel. */
+function poleOf(mapping: Attributes, path: string): number {
+  const latitude = numberOf(mapping, ...PARAMETER_ATTRIBUTES.lat_ts);
+  if (!latitude) throw unknownCrs(`polar_stereographic without latitude_of_projection_origin of ${path}`);
+  return latitude < 0 ? -90 : 90;
 }
 
 function wordOf(word: string, value: number | undefined, factor = 1): string[] {
@@ -129,15 +158,28 @@ const WGS84: Datum = { proj4: '+datum=WGS84', errorMetres: 0 };
 function datumFromMapping(mapping: Attributes, path: string): Datum {
   const named = datumByName(String(mapping.horizontal_datum_name ?? ''));
   const { proj4, errorMetres } = named ?? datumFromEllipsoidAttributes(mapping, path);
-  const meridian = numberOf(mapping, 'longitude_of_prime_meridian') ?? 0;
+  const meridian = numberOf(mapping, 'longitude_of_prime_meridian') ?? meridianByName(mapping, path);
   const plain = proj4.replace(/ ?\+pm=\S+/, '');
   return { proj4: meridian === 0 ? plain : `${plain} +pm=${meridian}`, errorMetres };
 }
 
+function meridianByName({ prime_meridian_name: name = '' }: Attributes, path: string): number {
+  if (/^(greenwich|unknown)?$/i.test(String(name).trim())) return 0;
+  throw unknownCrs(`with prime meridian ${name} of ${path}`);
+}
+
+/** Names of datums and ellipsoids that are WGS 84 within a few metres, or that name none. */
+const LIKE_WGS84 = /wgs|world.?geodetic|grs|etrs|itr[fs]|unknown|^\s*$/i;
+
 function datumFromEllipsoidAttributes(mapping: Attributes, path: string): Datum {
   const radius = numberOf(mapping, 'earth_radius');
   const major = radius ?? numberOf(mapping, 'semi_major_axis');
-  if (major === undefined) return WGS84;
+  if (major === undefined) {
+    const names = [mapping.horizontal_datum_name ?? '', mapping.reference_ellipsoid_name ?? ''].map(String);
+    const other = names.find((name) => !LIKE_WGS84.test(name));
+    if (other !== undefined) throw unknownCrs(`on ${other} of ${path}`);
+    return WGS84;
+  }
   const flattening = numberOf(mapping, 'inverse_flattening') ?? 0;
   const minor = radius ?? numberOf(mapping, 'semi_minor_axis') ?? minorAxis(major, flattening);
   const isWgs84 = Math.abs(major - 6378137) < 0.5 && Math.abs(minor - 6356752.3) < 0.5;
@@ -164,7 +206,11 @@ export function cfGeoreferencing(file: Hdf5File, dataset: string): Georeferencin
       isCurvilinear(file, dataset) ? REMAP : WRITE_CORNERS,
     );
   }
-  const mapping = gridMapping(file, dataset);
+  const mapping = gridMapping(
+    file,
+    dataset,
+    [x.path, y.path].map((path) => posix.basename(path)),
+  );
   if (!mapping && !geographic)
     throw noCrs(file.path, `${dataset} has coordinates but no grid mapping`, WRITE_CORNERS);
   const crs = crsFromGridMapping(
@@ -226,12 +272,21 @@ function kindOf({ standard_name: name, units }: Attributes): AxisKind | undefine
   return undefined;
 }
 
+/**
+ * The name in the short form "crs", or in the long form "crs: x y other: lat lon" the one for these coordinates, else the first
+ * (CF-1.11, section 5.6).
+ */
+function mappingName(text: string, axes: readonly string[]): string {
+  const parts = text.split(/\s+(?=[^\s:]+\s*:)/).map((part) => part.trim().split(/[\s:]+/));
+  const [name = ''] = parts.find(([, ...names]) => names.some((axis) => axes.includes(axis))) ?? parts[0]!;
+  return name;
+}
+
 /** Attributes of the variable that `grid_mapping` names, searched in the dataset's group and the groups around it. */
-function gridMapping(file: Hdf5File, dataset: string): Attributes | undefined {
+function gridMapping(file: Hdf5File, dataset: string, axes: readonly string[]): Attributes | undefined {
   const text = file.attributes(dataset).grid_mapping;
   if (typeof text !== 'string') return undefined;
-  // The long form also names the coordinates: "crs: x y".
-  const name = text.trim().split(/[\s:]/, 1)[0];
+  const name = mappingName(text, axes);
   for (let group = posix.dirname(dataset); ; group = posix.dirname(group)) {
     const path = posix.join(group, name);
     if (file.dataset(path)) return file.attributes(path);
@@ -284,8 +339,17 @@ function readAxisOrigin(file: Hdf5File, path: string, length: number, unit: numb
     throw unsupported(file.path, `its coordinates ${path} have ${shape.length} dimensions`, WRITE_CORNERS);
   if (shape[0] !== length)
     throw corrupt(file.path, `it has ${shape[0]} coordinates ${path} for ${length} pixels`);
-  if (length < 2)
-    throw noCrs(file.path, `a single coordinate in ${path} does not say the size of a pixel`, WRITE_CORNERS);
+  const cells = cellReader(file, path, length);
+  if (length < 2) {
+    if (!cells)
+      throw noCrs(
+        file.path,
+        `a single coordinate in ${path} does not say the size of a pixel`,
+        WRITE_CORNERS,
+      );
+    const [low, high] = cells(0);
+    return { start: low * unit, step: (high - low) * unit };
+  }
   const read = coordinateReader(file, path);
   const at = (i: number) => read([[i, i + 1]])[0];
   const first = at(0);
@@ -301,7 +365,49 @@ function readAxisOrigin(file: Hdf5File, path: string, length: number, unit: numb
         throw unsupported(file.path, `its coordinates ${path} are not evenly spaced`, REMAP);
     }
   }
-  return { start: (first - step / 2) * unit, step: step * unit };
+  const shift = cells ? shiftInCells(file.path, path, { length, step, at, cells }) : 0;
+  return { start: (first - step / 2 + shift) * unit, step: step * unit };
+}
+
+/** Reads the lower and upper bound of a cell (CF-1.11, section 7.1); undefined if the coordinates have no bounds. */
+function cellReader(file: Hdf5File, path: string, length: number) {
+  const { bounds } = file.attributes(path);
+  const limits = typeof bounds === 'string' ? posix.join(posix.dirname(path), bounds) : '';
+  const dataset = file.dataset(limits);
+  if (!dataset || file.metadata(dataset).shape?.join() !== `${length},2`) return undefined;
+  const read = coordinateReader(file, limits);
+  return (i: number) =>
+    [
+      ...read([
+        [i, i + 1],
+        [0, 2],
+      ]),
+    ].sort((a, b) => a - b) as [number, number];
+}
+
+/** Smaller distances are rounding errors, in cells. */
+const MIN_SHIFT_CELLS = 0.01;
+
+/**
+ * The distance from coordinates to the centres of their cells. Throws TW_RASTER_CORRUPT if it is not the same for all, or if coordinates
+ * lie outside of their cells. Cells at the ends do not count, because those at poles are cut.
+ */
+function shiftInCells(
+  file: string,
+  path: string,
+  axis: { length: number; step: number; at(i: number): number; cells(i: number): [number, number] },
+): number {
+  const { length, step, at, cells } = axis;
+  const places = length < 3 ? [0, 1] : [1, length >> 1, length - 2];
+  const shifts = places.map((i) => {
+    const [low, high] = cells(i);
+    return (low + high) / 2 - at(i);
+  });
+  const [shift = 0] = shifts;
+  const isEven = shifts.every((other) => Math.abs(other - shift) <= MAX_SPACING_ERROR_CELLS * Math.abs(step));
+  if (!isEven || Math.abs(shift) > (0.5 + MAX_SPACING_ERROR_CELLS) * Math.abs(step))
+    throw corrupt(file, `the coordinates ${path} and their bounds contradict each other`, WRITE_CORNERS);
+  return Math.abs(shift) < MIN_SHIFT_CELLS * Math.abs(step) ? 0 : shift;
 }
 
 /** The time axis of a variable (CF-1.11, section 4.4). */
@@ -348,7 +454,9 @@ function timeAxisOf(file: Hdf5File, layer: string): TimeAxis | undefined {
   const shape = (dataset && file.metadata(dataset).shape) ?? [];
   if (!dataset || shape.length < 3) return undefined;
   const leading = file.dimensionScales(dataset).slice(0, -2);
-  const place = leading.findIndex(([scale]) => scale !== undefined && isTime(file, scale));
+  const times = leading.map(([scale]) => (scale === undefined ? undefined : timeKind(file, scale)));
+  // A forecast also has the time at which it began.
+  const place = times.includes('time') ? times.indexOf('time') : times.indexOf('other');
   if (place < 0) return undefined;
   if (place > 0)
     throw wrongOrder(
@@ -357,8 +465,10 @@ function timeAxisOf(file: Hdf5File, layer: string): TimeAxis | undefined {
       [place, ...shape.keys()].filter((i, at) => at === 0 || i !== place),
     );
   const [axis] = leading[0];
-  const { units, calendar = '', bounds } = file.attributes(axis);
+  const { units = '', calendar = '', bounds, climatology } = file.attributes(axis);
   const advice = ingestStepsAlone(file, layer);
+  if (climatology !== undefined)
+    throw unsupported(file.path, `its times ${axis} are those of a climatology, not of one year`, advice);
   const toTime = createTimeDecoder(file.path, String(units), String(calendar).trim().toLowerCase(), advice);
   const starts = numbersOf(file, axis, [shape[0]]);
   const limits = typeof bounds === 'string' ? `${axis.replace(/[^/]*$/, '')}${bounds}` : undefined;
@@ -373,12 +483,15 @@ function timeAxisOf(file: Hdf5File, layer: string): TimeAxis | undefined {
       throw corrupt(file.path, `a time of ${axis} lies outside of its bounds in ${limits}`, advice);
     return { start, end };
   });
+  if (new Set(steps.map(({ start }) => Math.floor(start / 1000))).size < steps.length)
+    throw corrupt(file.path, `two times of ${axis} are in the same second`, advice);
   return { steps, bandsPerStep: shape.slice(1, -2).reduce((product, size) => product * size, 1) };
 }
 
-function isTime(file: Hdf5File, scale: string): boolean {
+function timeKind(file: Hdf5File, scale: string): 'time' | 'other' | undefined {
   const { standard_name: name, units } = file.attributes(scale);
-  return name === 'time' || (typeof units === 'string' && /^\s*\w+\s+since\s/i.test(units));
+  if (name === 'time') return 'time';
+  return typeof units === 'string' && /^\s*\w+\s+since\s/i.test(units) ? 'other' : undefined;
 }
 
 function numbersOf(file: Hdf5File, path: string, expected: number[]): Float64Array {
@@ -415,7 +528,7 @@ function createTimeDecoder(
   const time = Number(hour) * 3.6e6 + Number(minute) * 6e4 + Math.floor(Number(second) * 1e3);
   const isClock = Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
   if (unit === undefined || date === undefined || !isClock)
-    throw unsupported(path, `its times are in "${units}"`, advice);
+    throw unsupported(path, units === '' ? 'its times have no units' : `its times are in "${units}"`, advice);
   const epoch = date + time - shift;
   return (value) => {
     if (Number.isNaN(value)) throw corrupt(path, 'one of its times is missing', advice);

@@ -88,8 +88,9 @@ function isEnviHeader(start: Uint8Array): boolean {
 }
 
 /**
- * Parses a header: lines of `key = value`, where a value in braces may span several lines. Lines that start with `;` are comments. If a
- * field occurs twice, the last one counts. Throws TW_RASTER_CORRUPT for an unclosed brace.
+ * Parses a header: lines of `key = value`, where a value in braces may span several lines. Lines that start with `;` are comments. As in
+ * GDAL, keys are read in any case and with `_` for blanks. If a field occurs twice, the last one counts. Throws TW_RASTER_CORRUPT for an
+ * unclosed brace.
  */
 function parseEnviHeader(text: string, path: string): EnviFields {
   const fields = new Map<string, string>();
@@ -98,7 +99,11 @@ function parseEnviHeader(text: string, path: string): EnviFields {
     const line = lines[i]!;
     const equals = line.indexOf('=');
     if (equals < 0) continue;
-    const name = line.slice(0, equals).trim().toLowerCase().replace(/\s+/g, ' ');
+    const name = line
+      .slice(0, equals)
+      .trim()
+      .toLowerCase()
+      .replace(/[\s_]+/g, ' ');
     const value = line.slice(equals + 1).trim();
     const end = value.startsWith('{') ? endOfBraces(lines, i) : i;
     if (end === undefined) throw corrupt(path, `the braces of "${name}" are not closed`);
@@ -114,12 +119,19 @@ function parseEnviHeader(text: string, path: string): EnviFields {
  * the first line that ends with a brace counts.
  */
 function endOfBraces(lines: readonly string[], start: number): number | undefined {
+  const isClosing = (i: number) => lines[i]!.trimEnd().endsWith('}');
   let open = 0;
   for (let i = start; i < lines.length; i++) {
     for (const brace of lines[i]!.match(/[{}]/g) ?? []) open += brace === '{' ? 1 : -1;
-    if (open <= 0) return i;
+    if (open > 0) continue;
+    // A name with a brace may end the count too early: then the list goes on before the next field.
+    const next = lines.findIndex((line, at) => at > i && line.includes('='));
+    const after = lines
+      .slice(i + 1, next < 0 ? undefined : next)
+      .findLastIndex((_, at) => isClosing(i + 1 + at));
+    return i + 1 + after;
   }
-  const end = lines.findIndex((line, i) => i >= start && line.trimEnd().endsWith('}'));
+  const end = lines.findIndex((_, i) => i >= start && isClosing(i));
   return end < 0 ? undefined : end;
 }
 
@@ -218,6 +230,11 @@ function enviGeoreferencing(
   const unit = unitOf(info, path);
   const { crs, isNamed } = crsOf(fields, info, unit, path, warnings);
   const { transform, isSouthUp } = transformOf(info, path);
+  const isTurned = Math.abs(transform.xy) > 1e-9 * Math.hypot(transform.xx, transform.xy);
+  if (isTurned && info.slice(1, 3).some((place) => Number(place) !== 1))
+    warnings.push(
+      `its rotation turns it around the reference pixel ${info.slice(1, 3).join(', ')} of "map info"; GDAL turns it around its first pixel`,
+    );
   if (isSouthUp)
     warnings.push(
       'its rotation of 180 degrees is read as rows from south to north, as GDAL writes and reads it',
@@ -509,6 +526,9 @@ function blockLayoutFor(fields: EnviFields, width: number, bands: number, header
     throw unsupported(header, `one of its rows has more than 1 GiB`, CONVERT_IMAGE);
   if (fields.get('file compression') === '1')
     throw unsupported(header, 'its image is compressed by gzip', CONVERT_IMAGE);
+  for (const name of ['major frame offsets', 'minor frame offsets'])
+    if (/[1-9]/.test(fields.get(name) ?? ''))
+      throw unsupported(header, `its image has bytes between its pixels ("${name}")`, CONVERT_IMAGE);
   return {
     reader: 'envi',
     width,
@@ -545,7 +565,7 @@ export function reflectanceScale(fields: EnviFields, header: string): number | u
 
 /** Names that writers use for the same list; that of the standard is first. */
 const WAVELENGTH_KEYS = ['wavelength', 'wavelengths'];
-const WAVELENGTH_UNIT_KEYS = ['wavelength units', 'wavelength_units', 'wavelength unit', 'wavelength_unts'];
+const WAVELENGTH_UNIT_KEYS = ['wavelength units', 'wavelength unit', 'wavelength unts'];
 
 /** Wavelengths of `count` bands; undefined if the header has none. */
 export function readWavelengths(fields: EnviFields, count: number, header: string): Wavelengths | undefined {
@@ -574,6 +594,10 @@ function wavelengthsInNames(names: readonly string[] | undefined, count: number)
 
 const NANOMETRES_OR_MICROMETRES = /^(nm|nanomet(er|re)s?|[uµμ]m|micromet(er|re)s?|microns?)$/i;
 
+/** Fields without a standard that could state a scale. */
+const UNREAD_SCALE =
+  /^(?!reflectance scale factor$|data (reflectance )?(gain|offset) values$).*\b(scale|gains?|scaling|add offset)\b/;
+
 function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings: string[]): BandTags[] {
   const numbers = (name: string) => numberListField(fields, name, bands, header);
   const spectrum = readWavelengths(fields, bands, header);
@@ -587,6 +611,11 @@ function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings:
     warnings.push('its reflectance scale factor is not used, because it has gain values');
   const offsets = numbers('data offset values') ?? numbers('data reflectance offset values');
   const scale = reflectanceScale(fields, header);
+  const unread = [...fields.keys()].filter((name) => UNREAD_SCALE.test(name));
+  if (unread.length > 0)
+    warnings.push(
+      `${unread.map((name) => `"${name}"`).join(', ')} is not read (--scale and --offset set values)`,
+    );
   const names = namesField(fields, 'band names', bands, warnings);
   return Array.from({ length: bands }, (_, band): BandTags => {
     const ownScale = gains?.[band] ?? scale;

@@ -98,7 +98,7 @@ export function replaceMissing(pixels: PixelArray, missing: MissingNumbers, noda
 }
 
 /** The numbers of an attribute; some products write them as text. */
-function numbersIn(attribute: AttributeValue | undefined): number[] {
+export function numbersIn(attribute: AttributeValue | undefined): number[] {
   if (typeof attribute !== 'string') return attribute ?? [];
   const words = attribute.split(/[\s,]+/).filter((word) => word !== '');
   const numbers = words.map(Number);
@@ -135,7 +135,7 @@ const BOUNDS = ['valid_range', 'valid_min', 'valid_max'] as const;
 /** Tolerance of a bound of unpacked numbers around a stored integer, as a fraction of a count. */
 const BOUND_TOLERANCE = 1e-3;
 
-/** Bounds in stored numbers. As in netCDF4-python, `valid_min` and `valid_max` replace a bound of `valid_range`. */
+/** Bounds in stored numbers. As in netCDF4-python, `valid_range` replaces `valid_min` and `valid_max`. */
 function validRange(file: Hdf5File, layer: string, types: NumberTypes, warnings: string[]): ValidRange {
   const attributes = file.attributes(layer);
   const range = numbersIn(attributes.valid_range);
@@ -143,8 +143,8 @@ function validRange(file: Hdf5File, layer: string, types: NumberTypes, warnings:
     warnings.push(`valid_range of ${layer} is not used: it is not two numbers`);
   const [low, high] = range.length === 2 ? range : [];
   const bounds = [
-    numbersIn(attributes.valid_min)[0] ?? low ?? -Infinity,
-    numbersIn(attributes.valid_max)[0] ?? high ?? Infinity,
+    low ?? numbersIn(attributes.valid_min)[0] ?? -Infinity,
+    high ?? numbersIn(attributes.valid_max)[0] ?? Infinity,
   ] as const;
   const { min, max } = isUnpacked(file, layer, types)
     ? packedRange(bounds, attributes, types.decoded)

@@ -1,5 +1,5 @@
 /** GeoTIFF keys (OGC 19-008r4): the coordinate reference system of a TIFF. */
-import { crsFromEpsg, customCrs, datumForEpsg } from '../crs/crs.js';
+import { crsFromEpsg, customCrs, datumForEpsg, metresPerUnit } from '../crs/crs.js';
 import { type Datum, datumFromEllipsoid, minorAxis } from '../crs/epsg.js';
 import { crsFromWkt } from '../crs/wkt.js';
 import { noCrs, unknownCrs } from '../errors.js';
@@ -77,7 +77,8 @@ export function crsFromGeoKeys(keys: GeoKeys, path: string): Crs {
   const model =
     keys.get(KEY.modelType) ?? (projected !== undefined ? 1 : geographic !== undefined ? 2 : undefined);
   const code = model === 1 ? projected : model === 2 ? geographic : undefined;
-  if (typeof code === 'number' && code !== USER_DEFINED && code !== 0) return crsFromEpsg(code);
+  if (typeof code === 'number' && code !== USER_DEFINED && code !== 0)
+    return withLinearUnit(crsFromEpsg(code), keys, path);
   const wkt = wktOfEsri(keys);
   if (wkt !== undefined) return crsFromWkt(wkt, path);
   if (model === 1)
@@ -86,6 +87,17 @@ export function crsFromGeoKeys(keys: GeoKeys, path: string): Crs {
   if (model === undefined || model === 0 || model === USER_DEFINED)
     throw noCrs(path, 'it names no coordinate system');
   throw unknownCrs(`of model type ${model} in ${path}`);
+}
+
+/** International and US survey feet, which writers confuse, differ by 2 in a million. */
+const UNIT_TOLERANCE = 1e-5;
+
+/** Throws TW_RASTER_UNKNOWN_CRS if the file names another unit than that of its system: readers disagree which one its numbers have. */
+function withLinearUnit(crs: Crs, keys: GeoKeys, path: string): Crs {
+  if (crs.geographic || numberOf(keys, KEY.linearUnits) === undefined) return crs;
+  const unit = linearUnit(keys, path);
+  if (Math.abs(unit / metresPerUnit(crs) - 1) < UNIT_TOLERANCE) return crs;
+  throw unknownCrs(`EPSG:${crs.epsg} with a unit of ${unit} m in ${path}`);
 }
 
 function numberOf(keys: GeoKeys, ...ids: number[]): number | undefined {

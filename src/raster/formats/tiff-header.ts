@@ -179,7 +179,7 @@ export async function readTiffHeader(
   return {
     ...shape,
     ...place,
-    nodata: parseNodata(directory.text(TAG.gdalNodata), dataType),
+    nodata: parseNodata(directory.text(TAG.gdalNodata), dataType, warnings),
     palette,
     ...(colours?.length === 768 && { colours }),
     ...(alpha !== undefined && { alpha }),
@@ -265,10 +265,13 @@ function transformOf(directory: Ifd, keys: GeoKeys, path: string): Affine {
 
 function transformFromTiepoint(directory: Ifd): Affine | undefined {
   const m = directory.numbers(TAG.transformation);
-  if (m && m.length >= 8) return { originX: m[3], originY: m[7], xx: m[0], xy: m[1], yx: m[4], yy: m[5] };
   const scale = directory.numbers(TAG.pixelScale);
   const tie = directory.numbers(TAG.tiepoints);
-  if (!scale || !tie || scale.length < 2 || tie.length < 6) return undefined;
+  // A file may have only one of the two forms. As GDAL, ignores the matrix of a file with both.
+  if (!scale || !tie || scale.length < 2 || tie.length < 6)
+    return m && m.length >= 8
+      ? { originX: m[3], originY: m[7], xx: m[0], xy: m[1], yx: m[4], yy: m[5] }
+      : undefined;
   const xx = scale[0];
   // Rows run south. A negative scale is a known mistake of writers, and its sign is ignored, as in GDAL.
   const yy = -Math.abs(scale[1]);

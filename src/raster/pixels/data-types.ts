@@ -116,23 +116,34 @@ export function nodataReplacementFor(dataType: DataType, nodata: number): number
 }
 
 /**
- * Parses a nodata value as GDAL writes it. Undefined if there is none, or if pixels of this type cannot hold it: as in GDAL,
- * it then marks no pixel.
+ * Parses a nodata value as GDAL writes and reads it. Undefined if there is none, or if pixels of this type cannot hold it: as in GDAL,
+ * it then marks no pixel. Adds to `warnings` if the text is not a number.
  */
-export function parseNodata(text: string | undefined, dataType: DataType): number | undefined {
-  const value = parseGdalNumber(text);
+export function parseNodata(
+  text: string | undefined,
+  dataType: DataType,
+  warnings: string[] = [],
+): number | undefined {
+  const word = text?.trim().toLowerCase();
+  if (!word) return undefined;
+  const value = parseGdalNumber(word);
+  if (value === undefined)
+    warnings.push(
+      `its nodata value "${word.slice(0, 40)}" is not a number and is not used (--nodata sets one)`,
+    );
   return nodataAsType(dataType, value) === undefined ? undefined : value;
 }
 
-function parseGdalNumber(text: string | undefined): number | undefined {
-  const word = text?.trim().toLowerCase();
-  if (!word) return undefined;
-  if (/^-?nan/.test(word)) return NaN;
+function parseGdalNumber(word: string): number | undefined {
+  if (/^[-+]?(nan|1\.#(ind|qnan|snan))/.test(word)) return NaN;
   const infinite = /^([-+]?)(inf|1\.#inf)/.exec(word);
   if (infinite) return infinite[1] === '-' ? -Infinity : Infinity;
-  const value = Number(word);
+  const value = Number(withDecimalPoint(word));
   return Number.isNaN(value) ? undefined : value;
 }
+
+/** As GDAL, takes a comma for the decimal point if it comes before any point. */
+export const withDecimalPoint = (text: string) => (/^[^.]*,/.test(text) ? text.replace(',', '.') : text);
 
 /** The number that a complete text states, with exponents and blanks around it; NaN for other texts. */
 export function parseNumber(text: string): number {
