@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { writeLandsatLikeScene, writeSafe } from '../../data-samples/index.js';
 import { isPotentialCloud, passesBrightnessTest } from '../../src/ingest/cloud/reflectance.js';
-import { gdalName, Mask, readRaster } from '../../src/raster/index.js';
+import { type ImageFile, Mask, readImage } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { tar, zip } from '../support/archives.js';
 import { finished, start } from '../support/command.js';
@@ -98,14 +98,19 @@ test('concurrent scenes of a new collection: the first fixes the cells, results 
 });
 
 /** The six bands of a tile as reflectance, upsampled to the pixels of the mask. */
-async function sixBands(path: (group: string) => string, tile: TileRecord, width: number, height: number) {
+async function sixBands(
+  imageOf: (group: string) => ImageFile,
+  tile: TileRecord,
+  width: number,
+  height: number,
+) {
   const names = { blue: 'B02', green: 'B03', red: 'B04', nir: 'B8A', swir16: 'B11', swir22: 'B12' };
   const read = async (name: string) => {
     const group = tile.groups.find(({ bands }) => bands.some((band) => band.name === name));
     assert.ok(group);
     const index = group.bands.findIndex((band) => band.name === name);
     const { scale, offset } = group.bands[index];
-    const { bands } = await readRaster(path(group.name), [index]);
+    const { bands } = await readImage(imageOf(group.name), [index]);
     return Float32Array.from({ length: width * height }, (_, i) => {
       const row = Math.floor((Math.floor(i / width) * group.height) / height);
       const column = Math.floor(((i % width) * group.width) / width);
@@ -132,11 +137,11 @@ test('cloud in Sentinel-2 L1C without a mask is detected by reflectance', async 
   const tiles = await tilesOf(node);
   assert.ok(tiles.some(({ cloudCover }) => (cloudCover ?? 0) > 20));
   for (const tile of tiles) {
-    const pathOf = (group: string) => gdalName(node.storage.tileImage(tile, group));
-    const { header, bands } = await readRaster(pathOf('mask'));
+    const imageOf = (group: string) => node.storage.tileImage(tile, group);
+    const { header, bands } = await readImage(imageOf('mask'));
     const codes = bands[0] as Uint8Array;
     const { blue, green, red, nir, swir16, swir22 } = await sixBands(
-      pathOf,
+      imageOf,
       tile,
       header.width,
       header.height,
