@@ -13,6 +13,7 @@ import {
   resolveBands,
   unknownBand,
 } from '../expressions/index.js';
+import type { PixelGrid } from '../grid/index.js';
 import {
   and,
   createSearch,
@@ -32,7 +33,7 @@ import {
 } from '../storage/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../utils/json-schema.js';
 import { compareText } from '../utils/text.js';
-import { type BandFile, bandFiles, groupsOf, maskFile } from './band-files.js';
+import { bandFiles, groupsOf, maskFile } from './band-files.js';
 import {
   type MedianBounds,
   medianBounds,
@@ -66,7 +67,7 @@ export interface PartialSeries {
   skipped: number;
   /** The error of the newest tile that lacks the bands. */
   lack?: { tile: { start: number; collection: string; id: string }; error: ErrorDocument };
-  /** Pixels of the zone in the cells of each collection. */
+  /** Pixels of the zone in the cells of each collection, at the finest pixel size of each cell. */
   pixels: [collection: string, pixels: number][];
   dates: PartialDate[];
 }
@@ -82,6 +83,8 @@ export interface AcquisitionFacts {
 interface PartialDate extends AcquisitionFacts, AcquisitionStatistics {
   /** Identifies collection, platform and time. */
   key: string;
+  /** Pixels of the zone that the cells of the date have beyond those in `pixels`; negative if its pixels are larger. */
+  excess: number;
 }
 
 export const MAX_TILES = 10_000;
@@ -111,7 +114,7 @@ export async function readPartialSeries(
     medians && new Map(medians),
   );
   const ids = places.map(({ id }) => id);
-  for (const tile of await storage.getTiles(ids, seq)) planner.add(tile);
+  planner.add(await storage.getTiles(ids, seq));
   await mapConcurrent(planner.files, FETCH_CONCURRENCY, ({ tile, groups }) =>
     storage.ensureFiles(tile, groups),
   );
@@ -128,15 +131,39 @@ export async function readPartialSeries(
     skipped,
     ...(lack && { lack }),
     pixels,
-    dates: dates.map(({ parts: _, ...date }, i) => ({ ...date, ...values[i] })),
+    dates: dates.map(({ parts: _, places, ...date }, i) => ({
+      ...date,
+      excess: planner.excessOf(date.collection, places),
+      ...values[i],
+    })),
   };
 }
 
-type PlannedDate = Omit<PartialDate, keyof AcquisitionStatistics> & { parts: Acquisition['parts'] };
+interface PlannedDate extends Omit<PartialDate, 'excess' | keyof AcquisitionStatistics> {
+  parts: Acquisition['parts'];
+  /** By cell. */
+  places: Map<string, ZonePixels>;
+}
+
+const dateKey = ({ collection, platform, start }: TileRecord) =>
+  JSON.stringify([collection, platform, start]);
+const cellKey = ({ grid, geocode }: TileRecord) => `${grid} ${geocode}`;
+const placeKey = (tile: TileRecord) => `${dateKey(tile)} ${cellKey(tile)}`;
+const countOf = ({ pixels }: ZonePixels) => pixels.columns.length;
+
+/** The size of the finest band, or `other` if it is finer. An expression without bands has the size of the finest group. */
+function finestSize(
+  { groups }: TileRecord,
+  { indices }: ResolvedBands,
+  other: PixelGrid | undefined,
+): PixelGrid {
+  const sizes: PixelGrid[] = indices.length > 0 ? indices.map(({ group }) => groups[group]!) : groups;
+  return [...(other ? [other] : []), ...sizes].reduce((a, b) => (b.width > a.width ? b : a));
+}
 
 /**
- * Groups the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each image size; `reads`, `found` and
- * `crossings` are the sums of planned work, and never exceed their limits by much.
+ * Groups the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each image size, and one for each date;
+ * `reads`, `found` and `crossings` are the sums of planned work, and never exceed their limits by much.
  */
 class AcquisitionPlanner {
   skipped = 0;
@@ -150,7 +177,7 @@ class AcquisitionPlanner {
   private readonly resolved = new Map<string, ResolvedBands | undefined>();
   private readonly places = new Map<string, ZonePixels>();
   private readonly planned = new Map<string, PlannedDate>();
-  /** Pixels of the zone in each cell of a collection. */
+  /** Pixels of the zone in each cell of a collection, at the finest pixel size of its dates. */
   private readonly cells = new Map<string, Map<string, number>>();
 
   constructor(
@@ -164,25 +191,40 @@ class AcquisitionPlanner {
     return this.medians?.get(key);
   }
 
-  add(tile: TileRecord): void {
-    const { collection, platform, start, end, scene } = tile;
-    const key = JSON.stringify([collection, platform, start]);
-    if (this.medians && !this.medians.has(key)) return;
-    const resolved = this.resolve(tile);
-    if (!resolved) {
-      this.skipped++;
-      return;
+  add(tiles: TileRecord[]): void {
+    // A pixel in two tiles of a date counts once, so both are read at the pixels of the finest one.
+    const sizes = new Map<string, PixelGrid>();
+    for (const tile of tiles) {
+      const resolved = this.resolve(tile);
+      if (resolved) sizes.set(placeKey(tile), finestSize(tile, resolved, sizes.get(placeKey(tile))));
+      else this.skipped++;
     }
+    for (const tile of tiles) {
+      const size = sizes.get(placeKey(tile));
+      const resolved = this.resolve(tile);
+      if (size && resolved) this.addTile(tile, resolved, size);
+    }
+  }
+
+  private addTile(tile: TileRecord, resolved: ResolvedBands, size: PixelGrid): void {
+    const { collection, start, end, scene } = tile;
+    const key = dateKey(tile);
+    if (this.medians && !this.medians.has(key)) return;
     const bands = bandFiles(this.storage, tile, resolved.indices);
-    const place = this.placeOf(tile, bands);
-    const count = place.pixels.columns.length;
+    const cell = cellKey(tile);
+    const place = zonePixels(this.places, this.region, tile, size, this.budget);
+    const count = countOf(place);
     if (count === 0) return;
     this.reads += count * (bands.length + 1);
     if (this.reads > MAX_PIXEL_READS) throw zoneTooLarge(`${this.reads} pixels`, MAX_PIXEL_READS);
     const cells = this.cells.get(tile.collection) ?? new Map<string, number>();
-    this.cells.set(tile.collection, cells.set(`${tile.grid} ${tile.geocode}`, count));
-    const date = this.planned.get(key) ?? { key, start, end, collection, scenes: [], parts: [] };
+    this.cells.set(tile.collection, cells.set(cell, Math.max(count, cells.get(cell) ?? 0)));
+    const date = this.planned.get(key) ?? {
+      ...{ key, start, end, collection },
+      ...{ scenes: [], parts: [], places: new Map<string, ZonePixels>() },
+    };
     this.planned.set(key, date);
+    date.places.set(cell, place);
     date.end = Math.max(date.end, end);
     if (!date.scenes.includes(scene)) date.scenes.push(scene);
     const [program] = resolved.programs;
@@ -193,6 +235,11 @@ class AcquisitionPlanner {
 
   get dates(): PlannedDate[] {
     return [...this.planned.values()];
+  }
+
+  excessOf(collection: string, places: ReadonlyMap<string, ZonePixels>): number {
+    const usual = this.cells.get(collection)!;
+    return [...places].reduce((sum, [cell, place]) => sum + countOf(place) - usual.get(cell)!, 0);
   }
 
   get pixels(): PartialSeries['pixels'] {
@@ -215,13 +262,6 @@ class AcquisitionPlanner {
       this.lack ??= { tile: { start, collection, id }, error: toErrorDocument(error) };
       return undefined;
     }
-  }
-
-  /** Returns the pixels of the finest band. An expression without bands has the pixels of the first group. */
-  private placeOf(tile: TileRecord, bands: BandFile[]): ZonePixels {
-    const [first, ...others] = bands.length > 0 ? bands : tile.groups;
-    const { width, height } = others.reduce((a, b) => (b.width > a.width ? b : a), first);
-    return zonePixels(this.places, this.region, tile, { width, height }, this.budget);
   }
 }
 
@@ -251,7 +291,7 @@ async function computeInWorkers(
 
 /** Statistics of one acquisition over the clear pixels of the zone that have data; NaN if there are none. */
 export interface SeriesDate extends AcquisitionFacts {
-  /** All pixels of the zone in the cells of the collection, including pixels without data or under cloud. */
+  /** All pixels of the zone, in the pixel size of the date, including those without data or under cloud. */
   pixels: number;
   valid: number;
   mean: number;
@@ -364,7 +404,7 @@ function dateOf(parts: PartialDate[], pixels: ReadonlyMap<string, number>, media
     end: Math.max(...parts.map(({ end }) => end)),
     collection,
     scenes: [...new Set(parts.flatMap(({ scenes }) => scenes))].sort(),
-    pixels: pixels.get(collection)!,
+    pixels: pixels.get(collection)! + sumOf(parts, ({ excess }) => excess),
     valid,
     mean: valid > 0 ? mean : NaN,
     std: valid > 0 ? Math.sqrt(squares / valid) : NaN,
@@ -433,7 +473,7 @@ export const DATE_MEMBERS = {
 };
 
 const DATE_SCHEMA = objectOf(
-  { ...DATE_MEMBERS, places: listOf(ZONE_STATISTICS_SCHEMA) },
+  { ...DATE_MEMBERS, excess: NUMBER, places: listOf(ZONE_STATISTICS_SCHEMA) },
   {
     median: STATISTIC_SCHEMA,
     sketch: objectOf({ count: COUNT, step: COUNT, values: listOf(STATISTIC_SCHEMA) }),

@@ -4,7 +4,10 @@ import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readImage } from '../../src/raster/index.js';
-import { tilesOf } from '../support/node.js';
+import type { TileRecord } from '../../src/storage/index.js';
+import { type GivenTile, randomly, storeScene } from '../derive/tiles.js';
+import { testNode, tilesOf } from '../support/node.js';
+import { tempFolder } from '../support/temp.js';
 import { type DatedScene, nodeWithScenes, ringOfBox } from './maps.js';
 
 const SCENES: DatedScene[] = [
@@ -192,5 +195,81 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       const nowhere = { type: 'Point', coordinates: [0, 0] };
       assert.deepEqual(await seriesOf(node, { geometry: nowhere, expression: 'nir' }), []);
     });
+  });
+}
+
+test('dates and scenes with other pixel sizes count their own pixels', async (t) => {
+  const node = await testNode(t, await tempFolder(t));
+  const random = randomly(41);
+  const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)]!;
+  const cells = ['u26xu5', 'u26xuh'];
+  const scenes = Array.from({ length: 24 }, (_, n) => ({ id: `s${n}`, day: Math.floor(n / 2) }));
+  for (const [n, scene] of scenes.entries()) {
+    // The second scene of a day has one of the cells, the first one both or one.
+    const chosen = n % 2 === 1 || random() < 0.5 ? [pick(cells)] : cells;
+    const side = pick([8, 16, 32, 64]);
+    const tiles = chosen.map((geocode): GivenTile => {
+      const pixels = Uint16Array.from({ length: side * side }, () =>
+        random() < 0.3 ? 0 : 1 + random() * 999,
+      );
+      const mask = pixels.map((value) => (value === 0 ? 0 : pick([1, 1, 1, 2])));
+      const bands = [{ name: 'red', pixels }];
+      const group = { name: `${side}`, width: side, height: side, bands };
+      return { geocode, groups: [group], mask: Uint8Array.from(mask) };
+    });
+    await storeScene(node.storage, { ...scene, tiles });
+  }
+  const sizes = new Set<number>();
+  for (let n = 0; n < 20; n++) {
+    const { west, south, east, north } = gridByName('geohash').bounds(pick(cells));
+    const along = (a: number, b: number) => [random(), random()].sort().map((share) => a + share * (b - a));
+    const [left, right] = along(west, east);
+    const [bottom, top] = along(south, north);
+    const inside = (lon: number, lat: number) => lon > left! && lon < right! && lat > bottom! && lat < top!;
+    const geometry = { type: 'Polygon', coordinates: [ringOfBox(left!, bottom!, right!, top!)] };
+    const found = await seriesOf(node, { geometry, expression: 'red' });
+    for (const date of await naiveBySize(node, inside)) {
+      const answer = found.find(({ datetime }) => datetime === date.datetime);
+      if (date.pixels === 0) {
+        assert.equal(answer, undefined);
+        continue;
+      }
+      sizes.add(date.pixels);
+      assert.deepEqual([answer?.valid, answer?.pixels], [date.values.length, date.pixels], date.datetime);
+      if (date.values.length > 0)
+        near(answer?.mean, date.values.reduce((a, b) => a + b, 0) / date.values.length);
+    }
+  }
+  assert.ok(sizes.size > 20, `${sizes.size}`);
+});
+
+/** The band `red` in a part of one cell, by date: each pixel of the finest tile has the value of the first tile that is clear. */
+async function naiveBySize(node: TilewrightNode, inside: (lon: number, lat: number) => boolean) {
+  const read = async (tile: TileRecord) => {
+    const [{ name, width: side }] = tile.groups;
+    const [values] = (await readImage(node.storage.tileImage(tile, name))).bands;
+    const [codes] = (await readImage(node.storage.tileImage(tile, 'mask'))).bands;
+    const valueAt = (x: number, y: number) => {
+      const at = Math.floor(y * side) * side + Math.floor(x * side);
+      return codes![at] === 1 ? values![at] : undefined;
+    };
+    return { tile, side, valueAt };
+  };
+  const tiles = await Promise.all((await tilesOf(node)).map(read));
+  return [...new Set(tiles.map(({ tile }) => tile.start))].map((start) => {
+    const date = { datetime: new globalThis.Date(start).toISOString(), values: [] as number[], pixels: 0 };
+    for (const geocode of new Set(tiles.map(({ tile }) => tile.geocode))) {
+      const { west, south, east, north } = gridByName('geohash').bounds(geocode);
+      const own = tiles.filter(({ tile }) => tile.start === start && tile.geocode === geocode);
+      const finest = Math.max(0, ...own.map(({ side }) => side));
+      for (let i = 0; i < finest * finest; i++) {
+        const [x, y] = [((i % finest) + 0.5) / finest, (Math.floor(i / finest) + 0.5) / finest];
+        if (!inside(west + x * (east - west), north - y * (north - south))) continue;
+        date.pixels++;
+        const value = own.map(({ valueAt }) => valueAt(x, y)).find((value) => value !== undefined);
+        if (value !== undefined) date.values.push(value);
+      }
+    }
+    return date;
   });
 }
