@@ -14,7 +14,6 @@ import {
   decodeFloatPredictor,
   decodeHorizontalPredictor,
   type ImageFile,
-  inflate,
   inflatePrefix,
   nodataAsType,
   type PixelArray,
@@ -313,16 +312,11 @@ function inflateRows(
   const wanted = rows * rowBytes;
   const share = rows / blockHeight;
   const size = byteCounts[index];
-  // Only the complete stream has a checksum of its bytes.
-  if (rows === blockHeight) {
-    const block = inflate(size, wanted, (into) => readBytes(file, into, offsets[index]));
-    if (block.length < wanted) throw new Error(`block ${index} has less than ${wanted} bytes`);
-    return block;
-  }
   const estimate = Math.min(size, Math.ceil(size * share * READ_AHEAD_FACTOR) + READ_AHEAD_BYTES);
-  const inflateStart = (length: number) =>
-    inflatePrefix(length, wanted, (into) => readBytes(file, into, offsets[index]));
-  const bytes = inflateStart(estimate) ?? inflateStart(size);
+  const isWhole = rows === blockHeight;
+  const inflate = (length: number) =>
+    inflatePrefix(length, wanted, (into) => readBytes(file, into, offsets[index]), isWhole);
+  const bytes = inflate(estimate) ?? inflate(size);
   if (!bytes) throw new Error(`block ${index} has less than ${wanted} bytes`);
   return bytes;
 }

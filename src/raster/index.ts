@@ -3,7 +3,7 @@
  * a damaged or hostile file is refused within bounded memory. May import `async` and types of `grid`.
  */
 
-export { inflate, inflatePrefix } from './codecs/inflate.js';
+export { inflatePrefix } from './codecs/inflate.js';
 export { decodeFloatPredictor, decodeHorizontalPredictor } from './codecs/libraries.js';
 export {
   affineOfGdal,

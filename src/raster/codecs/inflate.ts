@@ -27,9 +27,19 @@ export function inflate(length: number, limit: number, read: ReadStream): Uint8A
 
 /**
  * The first `wanted` bytes of a stream whose first `length` bytes are available, valid until the next stream is read;
- * undefined if these hold fewer. Throws an Error if they are damaged.
+ * undefined if these hold fewer. Throws an Error if they are damaged. `isWhole`: the stream is complete and holds no more bytes. Only then
+ * its checksum is verified.
  */
-export function inflatePrefix(length: number, wanted: number, read: ReadStream): Uint8Array | undefined {
+export function inflatePrefix(
+  length: number,
+  wanted: number,
+  read: ReadStream,
+  isWhole = false,
+): Uint8Array | undefined {
+  if (isWhole) {
+    const bytes = inflate(length, wanted, read);
+    return bytes.length < wanted ? undefined : bytes;
+  }
   const room = decoder?.reserve(length, wanted);
   if (decoder && room) {
     read(room);
