@@ -36,18 +36,17 @@ export function inflatePrefix(
   read: ReadStream,
   isWhole = false,
 ): Uint8Array | undefined {
-  if (isWhole) {
-    const bytes = inflate(length, wanted, read);
-    return bytes.length < wanted ? undefined : bytes;
-  }
   const room = decoder?.reserve(length, wanted);
   if (decoder && room) {
     read(room);
-    return decoder.decodePrefix(length, wanted);
+    if (!isWhole) return decoder.decodePrefix(length, wanted);
+    const bytes = decoder.decode(length, wanted);
+    return bytes.length < wanted ? undefined : bytes;
   }
   const stored = Buffer.allocUnsafeSlow(length);
   read(stored);
-  const bytes = inflateSync(stored, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: chunkFor(wanted) });
+  const finishFlush = isWhole ? constants.Z_FINISH : constants.Z_SYNC_FLUSH;
+  const bytes = inflateSync(stored, { finishFlush, chunkSize: chunkFor(wanted) });
   return bytes.length < wanted ? undefined : aligned(bytes.subarray(0, wanted));
 }
 
