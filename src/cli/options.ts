@@ -246,10 +246,10 @@ export const RAW_SOURCE_HELP = '\nWithout --source and --filter, only raw tiles 
 export function withFilterOptions(command: Command): Command {
   return addGroup(command, FILTER_GROUP, [
     collectionsFlag(),
-    createOption('--bbox <w,s,e,n>', 'tiles that touch this box, in degrees'),
+    createOption('--bbox <w,s,e,n>', 'tiles with data in this box, in degrees'),
     createOption(
       '--intersects <geojson>',
-      'tiles that touch this GeoJSON: a file, or the text itself',
+      'tiles with data in this GeoJSON: a file, or the text itself',
       parseGeoJsonOption,
     ).conflicts('bbox'),
     createOption('--geocode <code>', 'tiles of the cell with this geocode'),

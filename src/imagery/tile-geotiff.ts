@@ -65,17 +65,29 @@ const FIRST_READ_BYTES = 4096;
 const MAX_HEADER_BYTES = 2 ** 26;
 const MAX_NODATA_LENGTH = 40;
 
-/** Reads the structure of the image that begins at byte `start` of an open tile file. Throws an Error if none does. */
-export function readTileGeoTiff(file: number, start: number): TileGeoTiff {
+/** Reads the structure of an image of an open tile file. Throws an Error if its range of the file does not hold it. */
+export function readTileGeoTiff(file: number, { start, bytes: end }: Omit<ImageFile, 'path'>): TileGeoTiff {
   for (let length = FIRST_READ_BYTES; length <= MAX_HEADER_BYTES; ) {
-    const bytes = Buffer.allocUnsafe(length);
-    const read = readSync(file, bytes, 0, length, start);
+    const bytes = Buffer.allocUnsafe(Math.min(length, end));
+    const read = readSync(file, bytes, 0, bytes.length, start);
     const cog = parseTileGeoTiff(bytes.subarray(0, read));
-    if (typeof cog !== 'number') return start === 0 ? cog : placed(cog, start);
+    if (typeof cog !== 'number') {
+      requireBlocks(cog, end);
+      return start === 0 ? cog : placed(cog, start);
+    }
     if (read < length) throw new Error('its directory lies beyond its end');
     length = Math.max(cog, 2 * length);
   }
   throw new Error('its directory is too long');
+}
+
+/** Throws an Error unless each block lies before byte `end` of the image, where another image may begin, or is missing. */
+function requireBlocks({ levels, masks }: TileGeoTiff, end: number): void {
+  for (const { offsets, byteCounts } of [...levels, ...masks])
+    for (let i = 0; i < offsets.length; i++) {
+      if (offsets[i] + byteCounts[i] > end) throw new Error(`block ${i} lies beyond its end`);
+      if ((offsets[i] === 0) !== (byteCounts[i] === 0)) throw new Error(`block ${i} is listed in part`);
+    }
 }
 
 /** The structure with offsets from the start of the file instead of that of the image. */
@@ -301,8 +313,9 @@ function inflateRows(
   const share = rows / blockHeight;
   const size = byteCounts[index];
   const estimate = Math.min(size, Math.ceil(size * share * READ_AHEAD_FACTOR) + READ_AHEAD_BYTES);
+  const isWhole = rows === blockHeight;
   const inflate = (length: number) =>
-    inflatePrefix(length, wanted, (into) => readBytes(file, into, offsets[index]));
+    inflatePrefix(length, wanted, (into) => readBytes(file, into, offsets[index]), isWhole);
   const bytes = inflate(estimate) ?? inflate(size);
   if (!bytes) throw new Error(`block ${index} has less than ${wanted} bytes`);
   return bytes;
@@ -331,14 +344,16 @@ function undoPredictor(
 
 /**
  * Opens a tile file for one read: there are many files, and opening one is cheap. Passes the file and the structure of an image to `read`.
- * Throws
- * TW_IMAGERY_TILE_FILE for every error.
+ * Throws TW_IMAGERY_TILE_FILE for every error.
  */
-export function withOpenTile<T>({ path, start }: ImageFile, read: (file: number, cog: TileGeoTiff) => T): T {
+export function withOpenTile<T>(
+  { path, ...range }: ImageFile,
+  read: (file: number, cog: TileGeoTiff) => T,
+): T {
   let file: number | undefined;
   try {
     file = openSync(path, 'r');
-    return read(file, readTileGeoTiff(file, start));
+    return read(file, readTileGeoTiff(file, range));
   } catch (error) {
     // Clients must not learn the path of the data folder.
     const name = path.slice(path.lastIndexOf('/tiles/') + 1);

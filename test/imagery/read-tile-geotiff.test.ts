@@ -1,7 +1,7 @@
 /** The reader of tile files with written pixels, and with files that are not tiles. */
 
 import assert from 'node:assert/strict';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -14,7 +14,13 @@ import {
   withOpenTile,
 } from '../../src/imagery/tile-geotiff.js';
 import { BlockCache } from '../../src/imagery/tile-reader.js';
-import { allocatePixels, DATA_TYPES, encodeCog, type PixelArray } from '../../src/raster/index.js';
+import {
+  allocatePixels,
+  DATA_TYPES,
+  encodeCog,
+  type ImageFile,
+  type PixelArray,
+} from '../../src/raster/index.js';
 import { imageFile } from '../support/image-file.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -35,7 +41,7 @@ test('blocks of all types and levels have the written values, even if only some 
     );
     const file = openSync(path, 'r');
     try {
-      const cog = readTileGeoTiff(file, 0);
+      const cog = readTileGeoTiff(file, imageFile(path));
       assert.equal(cog.dataType, dataType);
       assert.deepEqual(
         cog.levels.map((level) => [level.width, level.height]),
@@ -136,6 +142,83 @@ test('files with changed bytes are read or refused with the error code', async (
     ),
     { seed: 42, numRuns: 400 },
   );
+});
+
+test('a changed bit of the blocks of an image never changes the pixels that are read', async (t) => {
+  const folder = await tempFolder(t);
+  const path = join(folder, 'changed.tif');
+  const transform = { originX: 15, originY: 48, pixelWidth: 0.001, pixelHeight: 0.001 };
+  const place = { width: 300, height: 280, epsg: 4326, transform, overviews: 'mean' } as const;
+  const values = Uint16Array.from({ length: 300 * 280 }, (_, i) => (i * i) % 4099);
+  const mask = Uint8Array.from(values, (value) => Number(value % 9 > 0));
+  const first = encodeCog({ ...place, dataType: 'uint16', bands: [values, values.toReversed()] });
+  const second = encodeCog({ ...place, dataType: 'uint8', bands: [mask], masks: [mask] });
+  // Two images side by side, as in a tile file.
+  const sound = Buffer.concat([first, second]);
+  const images = [
+    { path, start: 0, bytes: first.length },
+    { path, start: first.length, bytes: second.length },
+  ];
+  const readAll = (image: ImageFile) =>
+    withOpenTile(image, (file, cog) => {
+      const [{ perBand, blockHeight }] = cog.levels;
+      return Array.from({ length: perBand * cog.bands }, (_, i) => {
+        const at = { level: 0, band: Math.floor(i / perBand), block: i % perBand };
+        const pixels = readBlock(file, cog, at, blockHeight).slice();
+        return [pixels, cog.maskCount > 0 ? readMaskBlock(file, cog, at, blockHeight) : []];
+      });
+    });
+  await writeFile(path, sound);
+  const written = images.map(readAll);
+  const tally = { refused: 0, same: 0 };
+  const blocksAt = images.map((image) =>
+    withOpenTile(image, (_, { levels }) => Math.min(...levels.flatMap((level) => [...level.offsets]))),
+  );
+  for (const [n, image] of images.entries())
+    for (let i = 0; i < 150; i++) {
+      const changed = Buffer.from(sound);
+      const length = image.start + image.bytes - blocksAt[n]!;
+      changed[blocksAt[n]! + ((i * 7919) % length)]! ^= 1 << (i % 8);
+      writeFileSync(path, changed);
+      try {
+        assert.deepEqual(readAll(image), written[n]);
+        tally.same++;
+      } catch (error) {
+        assert.equal((error as { code?: string }).code, 'TW_IMAGERY_TILE_FILE');
+        tally.refused++;
+      }
+    }
+  assert.ok(tally.refused > 200, JSON.stringify(tally));
+});
+
+test('an image is refused whose blocks lie in the next image of the file, or have only a position or a size', async (t) => {
+  const path = join(await tempFolder(t), 'two.tif');
+  const transform = { originX: 15, originY: 48, pixelWidth: 0.001, pixelHeight: 0.001 };
+  const bands = [Uint8Array.from({ length: 64 * 64 }, (_, i) => (i * 7) % 251)];
+  const place = { width: 64, height: 64, epsg: 4326, transform, overviews: 'mean' } as const;
+  const image = encodeCog({ ...place, dataType: 'uint8', bands });
+  await writeFile(path, Buffer.concat([image, image]));
+  const range = { path, start: 0, bytes: image.length };
+  const offset = withOpenTile(range, (_, { levels }) => levels[0]!.offsets[0]!);
+  const size = withOpenTile(range, (_, { levels }) => levels[0]!.byteCounts[0]!);
+  const stored = Buffer.alloc(4);
+  stored.writeUInt32LE(offset);
+  for (const [field, value, message] of [
+    [offset, offset + image.length, /lies beyond its end/],
+    [size, size + image.length, /lies beyond its end/],
+    [offset, 0, /is listed in part/],
+    [size, 0, /is listed in part/],
+  ] as const) {
+    const changed = Buffer.concat([image, image]);
+    stored.writeUInt32LE(field);
+    const at = changed.indexOf(stored);
+    changed.writeUInt32LE(value, at);
+    await writeFile(path, changed);
+    assert.throws(() => withOpenTile(range, () => undefined), {
+      code: 'TW_IMAGERY_TILE_FILE',
+      message,
+    });
+  }
 });
 
 test('the cache makes a value once, forgets failures, and keeps to its limit', async () => {

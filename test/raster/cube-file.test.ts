@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { readBlock, readMaskBlock, readTileGeoTiff } from '../../src/imagery/tile-geotiff.js';
 import { CUBE_BLOCK_SIDE, CubeFile, encodeCube, readRaster } from '../../src/raster/index.js';
 import { combineCrc32 } from '../../src/raster/write/tiff.js';
+import { imageFile } from '../support/image-file.js';
 import { gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
 import { assertSamePixels, pixels, random } from './images.js';
 
@@ -86,7 +87,7 @@ test('every reader returns the pixels of a cube, whichever way it is written', a
 
         const stored = openSync(path, 'r');
         try {
-          const cog = readTileGeoTiff(stored, 0);
+          const cog = readTileGeoTiff(stored, imageFile(path));
           const [level] = cog.levels;
           for (const [b, band] of bands.entries())
             for (let block = 0; block < level!.perBand; block++) {

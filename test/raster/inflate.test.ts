@@ -283,7 +283,7 @@ async function importAgain(): Promise<typeof import('../../src/raster/codecs/inf
   return await import(`../../src/raster/codecs/inflate.js?${'again'}`);
 }
 
-test('without SIMD zlib decodes the same', async () => {
+test('without SIMD zlib decodes the same, and both verify the checksums of complete streams', async () => {
   const engine = (globalThis as unknown as { WebAssembly: { validate: () => boolean } }).WebAssembly;
   const { validate } = engine;
   engine.validate = () => false;
@@ -296,4 +296,17 @@ test('without SIMD zlib decodes the same', async () => {
   assertSame(plain.inflatePrefix(stream.length, 20_000, from(stream)), bytes.subarray(0, 20_000));
   assert.equal(plain.inflatePrefix(200, 20_000, from(stream)), undefined);
   assert.throws(() => plain.inflate(stream.length, 40_000, from(stream)));
+
+  for (const decode of [inflatePrefix, plain.inflatePrefix])
+    for (const size of [40, 3000, 50_000]) {
+      const whole = bytes.subarray(0, size);
+      const sound = deflate(whole);
+      assertSame(decode(sound.length, size, from(sound), true), whole);
+      assert.equal(decode(sound.length, size + 1, from(sound), true), undefined);
+      for (const at of [1, 2, 3, 4]) {
+        const damaged = Buffer.from(sound);
+        damaged[sound.length - at]! ^= 1;
+        assert.throws(() => decode(damaged.length, size, from(damaged), true), /check/);
+      }
+    }
 });

@@ -27,17 +27,26 @@ export function inflate(length: number, limit: number, read: ReadStream): Uint8A
 
 /**
  * The first `wanted` bytes of a stream whose first `length` bytes are available, valid until the next stream is read;
- * undefined if these hold fewer. Throws an Error if they are damaged.
+ * undefined if these hold fewer. Throws an Error if they are damaged. `isWhole`: the stream is complete and holds no more bytes. Only then
+ * its checksum is verified.
  */
-export function inflatePrefix(length: number, wanted: number, read: ReadStream): Uint8Array | undefined {
+export function inflatePrefix(
+  length: number,
+  wanted: number,
+  read: ReadStream,
+  isWhole = false,
+): Uint8Array | undefined {
   const room = decoder?.reserve(length, wanted);
   if (decoder && room) {
     read(room);
-    return decoder.decodePrefix(length, wanted);
+    if (!isWhole) return decoder.decodePrefix(length, wanted);
+    const bytes = decoder.decode(length, wanted);
+    return bytes.length < wanted ? undefined : bytes;
   }
   const stored = Buffer.allocUnsafeSlow(length);
   read(stored);
-  const bytes = inflateSync(stored, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: chunkFor(wanted) });
+  const finishFlush = isWhole ? constants.Z_FINISH : constants.Z_SYNC_FLUSH;
+  const bytes = inflateSync(stored, { finishFlush, chunkSize: chunkFor(wanted) });
   return bytes.length < wanted ? undefined : aligned(bytes.subarray(0, wanted));
 }
 
