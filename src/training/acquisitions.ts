@@ -187,9 +187,7 @@ async function readAcquisition(
       ...{ time: files.time, width, height, bands, mask: wide },
       ...(wide !== stated && { stated }),
     },
-    bytesRead: [
-      ...new Map([mask, ...headers].map(({ path, fileBytes }) => [path, fileBytes])).values(),
-    ].reduce((sum, bytes) => sum + bytes),
+    bytesRead: headers.reduce((sum, { fileBytes }) => sum + fileBytes, mask.fileBytes),
   };
 }
 
