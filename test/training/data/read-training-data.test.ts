@@ -130,7 +130,7 @@ describe('readAcquisitions', () => {
       const files = writeDate(folder, 'infinite', finite);
       const path = join(folder, 'infinite-float.tif');
       writeRaster(path, 'float32', finite, [blue, green, red]);
-      const float = { ...files.bands.red, path, scale: 1, offset: 0 };
+      const float = { ...files.bands.red, ...imageFile(path), scale: 1, offset: 0 };
       const read = await readAcquisitions([{ ...files, bands: { ...files.bands, red: float } }]);
       assert.ok('dates' in read, JSON.stringify(read));
       assert.deepEqual(read.dates[0]!.bands.red, red);

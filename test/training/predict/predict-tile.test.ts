@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { MadeTile } from '../../../src/derive/index.js';
 import { loadEngine } from '../../../src/engines/load.js';
-import { Mask, readRaster } from '../../../src/raster/index.js';
+import { Mask, type PixelArray, readImage } from '../../../src/raster/index.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/network.js';
 import type { ModelSpec } from '../../../src/training/models/spec.js';
@@ -15,6 +16,19 @@ import { clouded, field } from '../synthetic-land.js';
 
 /** The model below predicts infinity above this reflectance, otherwise 0. */
 const LIMIT = 0.1;
+
+/** The bands of the images of a tile of one pixel size, the mask last. */
+async function imagesOf({ files, groups }: MadeTile, folder: string): Promise<PixelArray[][]> {
+  const path = join(folder, 'made.tif');
+  await writeFile(path, files[0]!.bytes!);
+  let start = 0;
+  const images: PixelArray[][] = [];
+  for (const { bytes } of groups) {
+    images.push((await readImage({ path, start, bytes })).bands);
+    start += bytes;
+  }
+  return images;
+}
 
 test('a value that is not finite becomes nodata, and a tile without finite values fails', async (t) => {
   const folder = await tempFolder(t);
@@ -48,13 +62,7 @@ test('a value that is not finite becomes nodata, and a tile without finite value
   };
 
   const made = (await predicted(LIMIT))!;
-  const [ndvi, codes] = await Promise.all(
-    made.files.map(async ({ bytes }, i) => {
-      const path = join(folder, `${i}.tif`);
-      await writeFile(path, bytes!);
-      return (await readRaster(path)).bands[0]!;
-    }),
-  );
+  const [[ndvi], [codes]] = (await imagesOf(made, folder)) as [PixelArray[], PixelArray[]];
   let holes = 40;
   land.bands.red.forEach((red, at) => {
     if (at < 40 || Math.abs(red - LIMIT) < 1e-4) return;
@@ -83,9 +91,7 @@ test('pixels that were not assessed remain so', async (t) => {
     const task = { ...files, date: { time, bands, mask }, model: undefined as never };
     const made = await predictTile(tf, spec, task, async () => buildModel(tf, spec, 1));
     if (!made) return null;
-    const path = join(folder, 'mask.tif');
-    await writeFile(path, made.files.at(-1)!.bytes!);
-    const [codes] = (await readRaster(path)).bands;
+    const [codes] = (await imagesOf(made, folder)).at(-1)!;
     return { codes: [...new Set(codes!)], cloudCover: made.cloudCover };
   };
   const ndmi = getModelSpec('ndmi');
@@ -122,14 +128,8 @@ test('a cloud-free tile keeps the stored values of all pixels except cloudy ones
   const model = buildModel(tf, spec, 1, { weights, bias: [0, 0, 0] });
   const task = { tile, groups, date, others: [other], model: undefined as never };
   const made = (await predictTile(tf, spec, task, async () => model))!;
-  const [bands, codes] = await Promise.all(
-    made.files.map(async ({ bytes }, i) => {
-      const path = join(folder, `made-${i}.tif`);
-      await writeFile(path, bytes!);
-      return (await readRaster(path)).bands;
-    }),
-  );
-  const stored = (await readRaster(date.bands.red.path)).bands;
+  const [bands, codes] = await imagesOf(made, folder);
+  const stored = (await readImage(date.bands.red)).bands;
   const own = [2, 1, 0].map((band) => stored[band]!);
   const isCloudy = (code: number) => code === Mask.cloud || code === Mask.shadow;
   let filled = 0;
