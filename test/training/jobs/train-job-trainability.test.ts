@@ -18,9 +18,9 @@ import { type Field, field } from '../synthetic-land.js';
 
 /** A tile whose groups are the files of a date, by their paths. */
 function tileOf({ width, height }: Field, { bands, mask }: AcquisitionFiles): TileRecord {
-  const paths = [...new Set(Object.values(bands).map(({ path }) => path)), mask];
+  const paths = [...new Set(Object.values(bands).map(({ path }) => path)), mask.path];
   const groups = paths.map((name) => ({
-    ...{ name, width, height, role: name === mask ? 'mask' : 'data', dataType: 'uint16' },
+    ...{ name, width, height, role: name === mask.path ? 'mask' : 'data', dataType: 'uint16' },
     bands: Object.entries(bands)
       .filter(([, { path }]) => path === name)
       .toSorted(([, a], [, b]) => a.band - b.band)
