@@ -36,7 +36,7 @@ test('a file that is missing only in the cache is not reported; one that is miss
   const [tile, other, third] = await a.storage.getTiles(a.storage.index.query({}).ids);
   const objectOf = (one: typeof tile, group: string) => {
     const { geocode, id, version } = one!;
-    return `tiles/geohash/${geocode.slice(0, 3)}/${geocode}/${id}/${version}/${group}.tif`;
+    return `tiles/geohash/${geocode.slice(0, 3)}/${geocode}/${id}.${version}/${group}.tif`;
   };
   await a.storage.ensureFiles(third!, third!.groups);
   await writeFile(a.storage.tileImage(third!, '10m').path, 'damaged');
