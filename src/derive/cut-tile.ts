@@ -275,8 +275,8 @@ const imageCache = new ImageCache(CACHE_BYTES);
 
 async function headerOf(image: ImageFile): Promise<RasterHeader> {
   const key = imageKey(image);
-  const known = headersByImage.get(key);
-  if (known) return known;
+  const cachedHeader = headersByImage.get(key);
+  if (cachedHeader) return cachedHeader;
   const header = await openImage(image);
   if (headersByImage.size >= 64) headersByImage.clear();
   headersByImage.set(key, header);

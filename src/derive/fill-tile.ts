@@ -152,13 +152,13 @@ export async function fillTile({
   const { image: maskImage, ...figures } = encodeMask(codes, finished);
   const provenance = provenanceBands(codes, composite, gapSources);
   const earlier = former ? (await readGroup(former)).bands : [];
-  const kept = earlier.map((band) =>
+  const unreplaced = earlier.map((band) =>
     composite.provenance.map((number, i) => (number === 0 ? band[i]! : NO_SOURCE)),
   );
   return {
     ...joinTile([...images.map(({ image }) => image), provenanceImage(codes, provenance), maskImage]),
     ...{ coverage, ...figures, rims },
-    ...otherDatesShare(finished, [...provenance.map(({ pixels }) => pixels), ...kept]),
+    ...otherDatesShare(finished, [...provenance.map(({ pixels }) => pixels), ...unreplaced]),
     warnings: targetWarnings({ coverage, ...figures }, targets),
     used: [0, ...used.map((donor) => donor + 1)],
   };

@@ -247,25 +247,25 @@ class DeriveRun<T> {
         throw asStorageError(error, path);
       });
     }
-    const { files: _, used, rims, shares, warnings: found = [], ...figures } = made;
+    const { files: _, used, rims, shares, warnings: makerWarnings = [], ...figures } = made;
     if (rims) this.results.rims = addRims([this.results.rims, rims]);
     const sources = [...used.map((input) => inputs[input]), ...around].flatMap((tile) => tile.warnings ?? []);
     const states = COMPOSITES.has(facts.source) || sources.some(isShareWarning);
     const { otherDates } = figures;
-    const own = [
+    const tileOnlyWarnings = [
       ...shareWarnings({ otherDates, ...(states && shares) }),
-      ...found,
+      ...makerWarnings,
       ...platformWarning(facts, [...used.map((input) => inputs[input]), ...around]),
       ...(derivation.warnings ?? []),
     ];
-    this.warn(id, own);
+    this.warn(id, tileOnlyWarnings);
     this.staged.push({
       ...facts,
       id,
       version: write.version,
       ...figures,
       ...tileWarnings([
-        ...own,
+        ...tileOnlyWarnings,
         ...(derivation.jobWarnings ?? []),
         ...sources.filter((text) => !isShareWarning(text)),
       ]),

@@ -178,15 +178,15 @@ const STEPS = [
 
 /** Numbers of the parts that are connected with a part across edges. */
 function connectedParts(column: number, row: number, has: HasPart): Set<number> {
-  const found = new Set([SIDE * row + column]);
+  const group = new Set([SIDE * row + column]);
   // The loop also visits parts that it adds to the set.
-  for (const part of found)
+  for (const part of group)
     for (const [right, down] of STEPS) {
       const c = (part % SIDE) + right;
       const r = Math.floor(part / SIDE) + down;
-      if (has(c, r)) found.add(SIDE * r + c);
+      if (has(c, r)) group.add(SIDE * r + c);
     }
-  return found;
+  return group;
 }
 
 type Corner = [column: number, row: number];

@@ -98,9 +98,9 @@ async function renderUses(
 ): Promise<{ planes: Float64Array[]; uses: Uint8Array }> {
   const planes = await renderTilePlanes(source, tile, view, subject);
   if (subject.nodata === undefined) return { planes, uses: usable };
-  const own = await renderTilePlanes(source, tile, view, { ...subject, nodata: undefined });
+  const storedPlanes = await renderTilePlanes(source, tile, view, { ...subject, nodata: undefined });
   const uses = usable.map((use, i) =>
-    own.some((plane) => Number.isNaN(plane[i])) ? Math.min(use, Use.filler) : use,
+    storedPlanes.some((plane) => Number.isNaN(plane[i])) ? Math.min(use, Use.filler) : use,
   );
   return { planes, uses };
 }

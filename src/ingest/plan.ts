@@ -13,7 +13,7 @@ import {
   type PixelSizes,
   pixelGridsFor,
 } from '../grid/index.js';
-import { isHyperspectral } from '../raster/index.js';
+import { isHyperspectral, type SpectralTags } from '../raster/index.js';
 import type { CollectionRecord, LogLevel, Storage } from '../storage/index.js';
 import { formatPixelSize, nameGroups, replaceGroups } from './bands.js';
 import { centreLonLat } from './georeferencing.js';
@@ -176,7 +176,8 @@ export interface MaskSource {
   codes: Uint8Array;
 }
 
-export const isCubeGroup = ({ role, bands }: SourceGroup) => role === 'data' && isHyperspectral(bands);
+export const isCubeGroup = ({ role, bands }: { role: string; bands: readonly SpectralTags[] }) =>
+  role === 'data' && isHyperspectral(bands);
 
 /**
  * One pass for each pixel size, so that only the rows of a few groups are in memory at a time. The last one makes the mask, which marks the

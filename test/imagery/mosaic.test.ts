@@ -161,14 +161,7 @@ test('a pixel that was not assessed for cloud is drawn only where no date is cle
     const look = `expression=red&rescale=0,255&resampling=nearest&pixel_selection=${selection}`;
     const { pixels } = await pictureOf(node, `/xyz/test/16/${map.x}/${map.y}.png?${look}`);
     let [drawn, wrong, provisional] = [0, 0, 0];
-    for (let i = 0; i < 256 * 256; i++) {
-      const x = map.west + (((i % 256) + 0.5) / 256) * (map.east - map.west);
-      const y = map.north - ((Math.floor(i / 256) + 0.5) / 256) * (map.north - map.south);
-      const lon = (x / HALF) * 180;
-      const lat = (Math.atan(Math.sinh((y / HALF) * Math.PI)) * 180) / Math.PI;
-      if (lon < west || lon >= east || lat < south || lat >= north) continue;
-      const column = Math.floor(((lon - west) / (east - west)) * width);
-      const at = Math.floor(((north - lat) / (north - south)) * height) * width + column;
+    eachPixel(map, geocode, { width, height }, (i, at) => {
       const valuesOf = (code: number) =>
         order.filter(({ mask }) => mask[at] === code).map((date) => date.pixels[at]!);
       const clear = valuesOf(Mask.clear);
@@ -178,7 +171,7 @@ test('a pixel that was not assessed for cloud is drawn only where no date is cle
       if (values.length > 0) drawn++;
       const opaque = pixels[4 * i + 3] === 255;
       if (opaque !== values.length > 0 || (opaque && Math.abs(pixels[4 * i]! - expected) > 1)) wrong++;
-    }
+    });
     assert.ok(drawn > 1000 && provisional > 100, `${drawn} ${provisional}`);
     assert.ok(wrong <= 20, `${selection}: ${wrong} wrong of ${drawn}`);
   }

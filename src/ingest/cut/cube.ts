@@ -11,7 +11,6 @@ import {
   CUBE_BLOCK_SIDE,
   CubeFile,
   initialMask,
-  isHyperspectral,
   type PixelArray,
   type PlacedImage,
   type RasterHeader,
@@ -26,6 +25,7 @@ import {
   warpMasked,
 } from '../../raster/index.js';
 import type { GeoBox } from '../georeferencing.js';
+import { isCubeGroup } from '../plan.js';
 import { cubeImage, cubeMasks, encodeGroup, encodeMask, imageRecord, placedFile } from './encode.js';
 import {
   type CellGroup,
@@ -37,7 +37,7 @@ import {
   type SourceRows,
   validityBands,
 } from './tasks.js';
-import { type PixelValidity, packValidity, pixelValidity, tileValidity } from './validity.js';
+import { holdsData, type PixelValidity, packValidity, pixelValidity, tileValidity } from './validity.js';
 import { computeMaskCodes, controlGridOf, controlGrids, warpGroup } from './warp.js';
 
 /**
@@ -112,7 +112,7 @@ export async function cutCubes(task: CubeTask): Promise<CutResult | null> {
     const images: CellImage[] = [];
     for (const [g, cell] of cells.entries()) {
       const source = sources[g]!;
-      if (isCube(cell)) {
+      if (isCubeGroup(cell)) {
         groups.push(await cutCube(file, task, cell, source));
         continue;
       }
@@ -129,26 +129,22 @@ export async function cutCubes(task: CubeTask): Promise<CutResult | null> {
       rmSync(path);
       return null;
     }
-    const made = mask && tile && (await makeMask(task, mask, tile.some));
-    if (made) images.push(made.image);
-    const records = [...groups, ...(made ? [made.image] : [])];
+    const encodedMask = mask && tile && (await makeMask(task, mask, tile.some));
+    if (encodedMask) images.push(encodedMask.image);
+    const records = [...groups, ...(encodedMask ? [encodedMask.image] : [])];
     const placed = [
       ...groups.flatMap(({ place }) => place ?? []),
       ...images.map(({ bytes }) => file.add(bytes)),
     ];
     return {
       file: { ...placedFile(records, placed), bytes: null },
-      validity,
-      mask: made && { ...made.figures, coverage: tile!.coverage },
+      validity: mask ? [] : validity,
+      mask: encodedMask && { ...encodedMask.figures, coverage: tile!.coverage },
     };
   } finally {
     file.close();
   }
 }
-
-const isCube = ({ role, bands }: CellGroup) => role === 'data' && isHyperspectral(bands);
-
-const holdsData = (valid: BandValidity) => valid === null || valid.includes(1);
 
 async function makeMask(
   { cells, sources }: CubeTask,
@@ -292,14 +288,14 @@ async function readStrip(
   const arrays = bandsIn(task, cell, outBytes(cell), window.width * window.height);
   if (window.width === 0 || window.height === 0) return { arrays, validOf: [] };
   for (const header of new Set(source.bands.map((band) => band.header))) {
-    const own = source.bands.flatMap((band, i) =>
+    const bandsOfFile = source.bands.flatMap((band, i) =>
       band.header === header ? [{ index: band.index, into: arrays[i]! }] : [],
     );
     await readWindowInto(
       header,
-      own.map(({ index }) => index),
+      bandsOfFile.map(({ index }) => index),
       window,
-      own.map(({ into }) => into),
+      bandsOfFile.map(({ into }) => into),
     );
   }
   const bands = source.bands.map(({ detector }, i) => ({ detector, good: cell.bands[i]!.good !== false }));

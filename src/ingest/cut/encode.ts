@@ -30,17 +30,20 @@ import type { WarpedFile, WarpedGroup } from './warp.js';
 
 /** Encodes the groups of a file and, if there is one, the mask of the tile. */
 export function encodeFile(cells: CellGroup[], { groups, mask }: WarpedFile): CutResult {
-  const encoded = cells.map((cell, i) => encodeGroup(cell, groups[i]!));
-  const images = encoded.map(({ image }) => image);
-  const validity = encoded.flatMap((image, i) => (cells[i]!.role === 'data' ? [image.validity] : []));
-  if (!mask) return { file: joinFile(images), validity, mask: null };
+  const images = cells.map((cell, i) => imageOf(cell, groups[i]!));
+  if (!mask) {
+    const validity = cells.flatMap((cell, i) =>
+      cell.role === 'data' ? [packValidity(cell, pixelValidity(groups[i]!.valid, cell.bands))] : [],
+    );
+    return { file: joinFile(images), validity, mask: null };
+  }
   const { reference, codes, coverage } = mask;
   const cell = cells[reference]!;
   const { bands, valid } = groups[reference]!;
   const { image, ...figures } = encodeMask(cell, codes);
   return {
     file: joinFile([...images, image]),
-    validity,
+    validity: [],
     mask: { ...figures, coverage },
     negative: countNegative(cell.bands, bands, valid, codes),
   };
@@ -102,12 +105,16 @@ export function encodeGroup(
   cell: CellGroup,
   warped: WarpedGroup,
 ): { image: CellImage; validity: GroupValidity } {
+  return {
+    image: imageOf(cell, warped),
+    validity: packValidity(cell, pixelValidity(warped.valid, cell.bands)),
+  };
+}
+
+function imageOf(cell: CellGroup, warped: WarpedGroup): CellImage {
   const valid = warped.valid.map((band) => (band?.includes(0) ? band : null));
   const bytes = encodePixels(cell, warped.bands, valid);
-  return {
-    image: { bytes, record: imageRecord(cell, validPercents(valid)) },
-    validity: packValidity(cell, pixelValidity(valid, cell.bands)),
-  };
+  return { bytes, record: imageRecord(cell, validPercents(valid)) };
 }
 
 function encodePixels(cell: CellGroup, bands: PixelArray[], valid: BandValidity[]): Buffer {

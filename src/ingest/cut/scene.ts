@@ -29,7 +29,7 @@ import {
   validityBands,
   type WarpTask,
 } from './tasks.js';
-import { emptyValidity, type GroupValidity } from './validity.js';
+import { emptyValidity } from './validity.js';
 
 /** State of a cell while its files are cut. */
 interface CellState {
@@ -43,11 +43,8 @@ interface CellState {
 }
 
 /** The result of a pass whose file is written. */
-interface WrittenFile {
+interface WrittenFile extends Pick<CutResult, 'validity' | 'mask'> {
   groups: GroupRecord[];
-  /** For the mask, which is made later; empty with a mask, because thousands of cells would need much memory. */
-  validity: GroupValidity[];
-  mask: CutResult['mask'];
 }
 
 /** Shared by all scenes that are being cut. */
@@ -113,16 +110,16 @@ export async function cutScene(
     await (pass.hasCube ? cutCubes(work, p, pass, cells) : cutPass(work, p, pass, cells));
 
   // The last pass makes the mask of every tile that holds data.
-  const kept = [...cells.values()].filter(({ files }) => files.at(-1));
-  hooks.onTiles?.(kept.length);
-  await writeEmptyFiles(work, kept);
+  const cellsWithData = [...cells.values()].filter(({ files }) => files.at(-1));
+  hooks.onTiles?.(cellsWithData.length);
+  await writeEmptyFiles(work, cellsWithData);
   if (test) {
-    steps += cells.size - kept.length;
-    await detectCloudInCells(work, kept, test);
+    steps += cells.size - cellsWithData.length;
+    await detectCloudInCells(work, cellsWithData, test);
   }
-  await write.publish(kept.map(({ geocode }) => geocode));
+  await write.publish(cellsWithData.map(({ geocode }) => geocode));
   signal?.throwIfAborted();
-  return { tiles: kept.map((cell) => tileRecord(work, cell)), negative };
+  return { tiles: cellsWithData.map((cell) => tileRecord(work, cell)), negative };
 }
 
 /** Cuts the file of one pass out of all cells. */
@@ -391,7 +388,7 @@ async function writeFile(
   } catch (error) {
     throw asStorageError(error, path);
   }
-  return { groups, validity: mask ? [] : validity, mask };
+  return { groups, validity, mask };
 }
 
 async function stagedPath({ write }: CutContext, cell: CellState, file: string): Promise<string> {

@@ -199,7 +199,7 @@ export interface MaskFigures
 export interface CutResult {
   /** `bytes`: null if the task has written the file. */
   file: Omit<CellFile, 'bytes'> & { bytes: CellFile['bytes'] | null };
-  /** The validity of its data groups. */
+  /** The validity of its data groups, for a mask that is made later; empty with a mask. */
   validity: GroupValidity[];
   /** If the file has the mask: its figures, and percent of its pixels with data in every band of the tile. */
   mask: (MaskFigures & { coverage: number }) | null;

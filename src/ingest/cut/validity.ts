@@ -33,7 +33,7 @@ export interface PixelValidity {
 /** `valid` and `tags`: of each band, at least one. */
 export function pixelValidity(valid: readonly BandValidity[], tags: readonly SpectralTags[]): PixelValidity {
   const isSpectrum = isHyperspectral(tags);
-  const counted = valid.filter((band, b) => !isSpectrum || (tags[b]?.good !== false && !isEmpty(band)));
+  const counted = valid.filter((band, b) => !isSpectrum || (tags[b]?.good !== false && holdsData(band)));
   // No good band has data in the cell.
   const every = counted.length > 0 ? validInEvery(counted) : new Uint8Array(valid[0]!.length);
   return { some: validInSome(valid), every };
@@ -71,7 +71,8 @@ export function tileValidity(
   };
 }
 
-const isEmpty = (valid: BandValidity) => valid !== null && !valid.includes(1);
+/** True if some pixel holds data. */
+export const holdsData = (valid: BandValidity) => valid === null || valid.includes(1);
 
 function countOf(valid: Uint8Array): number {
   let count = 0;

@@ -15,7 +15,7 @@ import {
 } from '../../raster/index.js';
 import { type GeoBox, gridToSourceTransform } from '../georeferencing.js';
 import type { CellGroup, SourceRows, WarpTask } from './tasks.js';
-import { packValidity, pixelValidity, tileValidity } from './validity.js';
+import { holdsData, packValidity, pixelValidity, tileValidity } from './validity.js';
 
 export interface WarpedGroup {
   bands: PixelArray[];
@@ -43,11 +43,11 @@ export function warpFile({ cells, sources, mask }: WarpTask): WarpedFile | null 
   if (!mask) return groups.some(({ valid }) => valid.some(holdsData)) ? { groups, mask: null } : null;
   const { reference, quality } = mask;
   const size = cells[reference]!;
-  const pixels = groups.map(({ valid }, i) => pixelValidity(valid, cells[i]!.bands));
-  const others = pixels.flatMap((group, i) =>
-    cells[i]!.role === 'data' && i !== reference ? [packValidity(cells[i]!, group)] : [],
+  const pixelsOf = (i: number) => pixelValidity(groups[i]!.valid, cells[i]!.bands);
+  const others = cells.flatMap((cell, i) =>
+    cell.role === 'data' && i !== reference ? [packValidity(cell, pixelsOf(i))] : [],
   );
-  const { some, coverage } = tileValidity([...mask.others, ...others], size, pixels[reference]);
+  const { some, coverage } = tileValidity([...mask.others, ...others], size, pixelsOf(reference));
   if (!holdsData(some)) return null;
   const codes = computeMaskCodes(sources, quality, controlAt, initialMask(some, size.width * size.height));
   return { groups, mask: { reference, codes, coverage } };
@@ -86,8 +86,6 @@ export function warpGroup(
   }
   return { bands, valid };
 }
-
-const holdsData = (valid: BandValidity) => valid === null || valid.includes(1);
 
 export function controlGridOf(
   { grid, geocode, width, height }: Pick<CellGroup, 'grid' | 'geocode' | 'width' | 'height'>,
