@@ -63,6 +63,7 @@ export {
   bandValidity,
   cloudCoverPercent,
   convexHull,
+  countValid,
   coveragePercent,
   effectiveNodata,
   findValidityBand,

@@ -2,6 +2,7 @@
 import type { PixelGrid } from '../../grid/index.js';
 import {
   type BandValidity,
+  countValid,
   isHyperspectral,
   type SpectralTags,
   validInEvery,
@@ -21,7 +22,7 @@ export interface GroupValidity extends PixelGrid {
 
 /** Percent of the pixels of each band that hold data. */
 export function validPercents(valid: readonly BandValidity[]): number[] {
-  return valid.map((band) => (band ? (100 * countOf(band)) / band.length : 100));
+  return valid.map((band) => (band ? (100 * countValid(band)) / band.length : 100));
 }
 
 /** The pixels with data in some band of a group, and in every one that counts (`GroupValidity`). */
@@ -67,18 +68,12 @@ export function tileValidity(
   const every = validInEvery(all.map((group) => group.every));
   return {
     some: validInSome(all.map(({ some }) => some)),
-    coverage: every ? (100 * countOf(every)) / every.length : 100,
+    coverage: every ? (100 * countValid(every)) / every.length : 100,
   };
 }
 
 /** True if some pixel holds data. */
 export const holdsData = (valid: BandValidity) => valid === null || valid.includes(1);
-
-function countOf(valid: Uint8Array): number {
-  let count = 0;
-  for (let i = 0; i < valid.length; i++) count += valid[i]!;
-  return count;
-}
 
 function packed(valid: BandValidity): Uint8Array | null {
   if (!valid?.includes(0)) return null;

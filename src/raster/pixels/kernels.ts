@@ -19,29 +19,32 @@ export function downsampleMean(
   nodataReplacement: number,
 ): void {
   for (let row = 0, to = 0; row < height; row += 2) {
-    const upper = row * width;
-    const lower = Math.min(row + 1, height - 1) * width;
-    for (let column = 0; column < width; column += 2) {
-      const right = Math.min(column + 1, width - 1);
-      const a = source[upper + column];
-      const b = source[upper + right];
-      const c = source[lower + column];
-      const d = source[lower + right];
-      // A pixel at the edge also stands for its missing neighbour, which does not change the mean.
-      let sum = a + b + c + d;
-      let count = 4;
-      if (a === nodata || b === nodata || c === nodata || d === nodata || Number.isNaN(sum)) {
-        sum = 0;
-        count = 0;
+    const end = (row + 1) * width;
+    // A pixel at the edge also stands for its missing neighbour, which does not change the mean.
+    const below = row + 1 < height ? width : 0;
+    for (let at = row * width; at < end; at += 2, to++) {
+      const right = at + 1 < end ? at + 1 : at;
+      const a = source[at];
+      const b = source[right];
+      const c = source[at + below];
+      const d = source[right + below];
+      let mean = (a + b + c + d) / 4;
+      if (a === nodata || b === nodata || c === nodata || d === nodata || Number.isNaN(mean)) {
+        let sum = 0;
+        let count = 0;
         for (const value of [a, b, c, d]) {
           if (value === nodata || Number.isNaN(value)) continue;
           sum += value;
           count++;
         }
+        if (count === 0) {
+          out[to] = fillValue;
+          continue;
+        }
+        mean = sum / count;
       }
-      const mean = sum / count;
       const value = round ? Math.floor(mean + 0.5) : mean;
-      out[to++] = count === 0 ? fillValue : value === nodata ? nodataReplacement : value;
+      out[to] = value === nodata ? nodataReplacement : value;
     }
   }
 }
