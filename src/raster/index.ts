@@ -29,7 +29,6 @@ export type { GeoreferencingOverride } from './metadata.js';
 export {
   elementsOf,
   localName,
-  odlList,
   odlNodes,
   pamPath,
   parseOdl,
@@ -63,7 +62,6 @@ export {
   bandValidity,
   cloudCoverPercent,
   convexHull,
-  countValid,
   coveragePercent,
   effectiveNodata,
   findValidityBand,
@@ -73,8 +71,6 @@ export {
   type PixelCorner,
   treatAlphaAsData,
   type ValidityBand,
-  validInEvery,
-  validInSome,
   widenClouds,
 } from './pixels/masks.js';
 export {

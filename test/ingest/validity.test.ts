@@ -4,7 +4,9 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { gridByName } from '../../src/grid/index.js';
+import { countValid, validInEvery, validInSome } from '../../src/ingest/cut/validity.js';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { encodeGroup, findInputs } from '../../src/ingest/index.js';
 import type { Scene } from '../../src/ingest/scene.js';
@@ -462,4 +464,39 @@ test('an encoded group keeps the gaps of each band, in spectra too', needsGdal, 
             assert.deepEqual(shown, expected, `${what}, band ${b} by GDAL`);
           }
         }
+});
+
+test('validities are joined and counted pixel by pixel, for any length and place in memory', () => {
+  // Validities may lie anywhere in a larger array.
+  const validity = (length: number) =>
+    fc
+      .tuple(fc.nat(3), fc.uint8Array({ minLength: length, maxLength: length, max: 1 }))
+      .map(([from, bits]) => {
+        const memory = new Uint8Array(from + length + 1).fill(1);
+        memory.set(bits, from);
+        return memory.subarray(from, from + length);
+      });
+  const bandsOf = fc
+    .nat(19)
+    .chain((length) =>
+      fc
+        .array(fc.option(validity(length)), { minLength: 1, maxLength: 4 })
+        .map((bands) => ({ length, bands })),
+    );
+  fc.assert(
+    fc.property(bandsOf, ({ length, bands }) => {
+      const before = structuredClone(bands);
+      const holds = (band: Uint8Array | null, i: number) => band === null || band[i] === 1;
+      const expected = (joins: 'some' | 'every') =>
+        Array.from({ length }, (_, i) => Number(bands[joins]((band) => holds(band, i))));
+      const ones = (joined: Uint8Array | null) => joined ?? new Uint8Array(length).fill(1);
+      assert.deepEqual(Array.from(ones(validInSome(bands))), expected('some'));
+      assert.deepEqual(Array.from(ones(validInEvery(bands))), expected('every'));
+      for (const band of bands) {
+        if (band) assert.equal(countValid(band), band.filter((is) => is === 1).length);
+      }
+      assert.deepEqual(bands, before);
+    }),
+    { seed: 42, numRuns: 150 },
+  );
 });

@@ -18,7 +18,6 @@ import {
 } from '../../src/raster/formats/hdf5.js';
 import {
   allocatePixels,
-  odlList,
   odlNodes,
   type PixelArray,
   parseOdl,
@@ -26,6 +25,7 @@ import {
   readRaster,
   type Window,
 } from '../../src/raster/index.js';
+import { odlList } from '../../src/raster/metadata.js';
 import { hasGdal } from '../support/gdal.js';
 import { tempFolder } from '../support/temp.js';
 

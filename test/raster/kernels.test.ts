@@ -6,7 +6,6 @@ import { isInvertible } from '../../src/raster/crs/crs.js';
 import {
   allocatePixels,
   buildControlGrid,
-  countValid,
   DATA_TYPES,
   type DataType,
   findValidityBand,
@@ -15,8 +14,6 @@ import {
   pixelToMap,
   type RasterHeader,
   sliceRows,
-  validInEvery,
-  validInSome,
   warp,
   warpMasked,
 } from '../../src/raster/index.js';
@@ -323,41 +320,6 @@ const gridOf = (width: number, height: number, scale: number, x: number, y: numb
     (u, v) => [x + scale * u, scale * v - y],
     { originX: 0, originY: 0, xx: 1, xy: 0, yx: 0, yy: -1 },
   );
-
-test('validities are joined and counted pixel by pixel, for any length and place in memory', () => {
-  // Validities may lie anywhere in a larger array.
-  const validity = (length: number) =>
-    fc
-      .tuple(fc.nat(3), fc.uint8Array({ minLength: length, maxLength: length, max: 1 }))
-      .map(([from, bits]) => {
-        const memory = new Uint8Array(from + length + 1).fill(1);
-        memory.set(bits, from);
-        return memory.subarray(from, from + length);
-      });
-  const bandsOf = fc
-    .nat(19)
-    .chain((length) =>
-      fc
-        .array(fc.option(validity(length)), { minLength: 1, maxLength: 4 })
-        .map((bands) => ({ length, bands })),
-    );
-  fc.assert(
-    fc.property(bandsOf, ({ length, bands }) => {
-      const before = structuredClone(bands);
-      const holds = (band: Uint8Array | null, i: number) => band === null || band[i] === 1;
-      const expected = (joins: 'some' | 'every') =>
-        Array.from({ length }, (_, i) => Number(bands[joins]((band) => holds(band, i))));
-      const ones = (joined: Uint8Array | null) => joined ?? new Uint8Array(length).fill(1);
-      assert.deepEqual(Array.from(ones(validInSome(bands))), expected('some'));
-      assert.deepEqual(Array.from(ones(validInEvery(bands))), expected('every'));
-      for (const band of bands) {
-        if (band) assert.equal(countValid(band), band.filter((is) => is === 1).length);
-      }
-      assert.deepEqual(bands, before);
-    }),
-    runs,
-  );
-});
 
 test('rows of a control grid result in the pixels of the complete grid', () => {
   const [width, height] = [50, 100];

@@ -1,13 +1,6 @@
 /** Which pixels of a tile hold data, over bands and over band groups of different pixel sizes. */
 import type { PixelGrid } from '../../grid/index.js';
-import {
-  type BandValidity,
-  countValid,
-  isHyperspectral,
-  type SpectralTags,
-  validInEvery,
-  validInSome,
-} from '../../raster/index.js';
+import { type BandValidity, isHyperspectral, type SpectralTags } from '../../raster/index.js';
 
 /** The pixels of a data group that hold data, as bits, row by row; null stands for all pixels. */
 export interface GroupValidity extends PixelGrid {
@@ -74,6 +67,48 @@ export function tileValidity(
 
 /** True if some pixel holds data. */
 export const holdsData = (valid: BandValidity) => valid === null || valid.includes(1);
+
+/** The pixels that hold data in some of the bands, at least one band. */
+export function validInSome(bands: readonly BandValidity[]): BandValidity {
+  if (bands.includes(null)) return null;
+  const valid = joined(bands as Uint8Array[], 'some');
+  return valid.includes(0) ? valid : null;
+}
+
+/** The pixels that hold data in every band. */
+export function validInEvery(bands: readonly BandValidity[]): BandValidity {
+  const incomplete = bands.filter((band) => band !== null);
+  return incomplete.length === 0 ? null : joined(incomplete, 'every');
+}
+
+function joined([first, ...others]: readonly Uint8Array[], where: 'some' | 'every'): Uint8Array {
+  if (others.length === 0) return first!;
+  const valid = first!.slice();
+  const words = wordsOf(valid);
+  for (const other of others) {
+    const otherWords = wordsOf(other);
+    if (where === 'some') for (let i = 0; i < words.length; i++) words[i]! |= otherWords[i]!;
+    else for (let i = 0; i < words.length; i++) words[i]! &= otherWords[i]!;
+    for (let i = 4 * words.length; i < valid.length; i++)
+      valid[i] = where === 'some' ? valid[i]! | other[i]! : valid[i]! & other[i]!;
+  }
+  return valid;
+}
+
+/** The number of pixels that hold data. */
+export function countValid(valid: Uint8Array): number {
+  let count = 0;
+  // The product adds the four bytes of a word in its highest byte.
+  for (const word of wordsOf(valid)) count += Math.imul(word, 0x01010101) >>> 24;
+  for (let i = valid.length & ~3; i < valid.length; i++) count += valid[i]!;
+  return count;
+}
+
+/** The pixels in fours, without a rest of up to three. */
+function wordsOf(valid: Uint8Array): Uint32Array {
+  const aligned = valid.byteOffset % 4 === 0 ? valid : valid.slice();
+  return new Uint32Array(aligned.buffer, aligned.byteOffset, valid.length >> 2);
+}
 
 function packed(valid: BandValidity): Uint8Array | null {
   if (!valid?.includes(0)) return null;

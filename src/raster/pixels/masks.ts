@@ -70,48 +70,6 @@ export function bandValidity(band: PixelArray, hole: number | undefined, mask?: 
   return holes > 0 ? valid : null;
 }
 
-/** The pixels that hold data in some of the bands, at least one band. */
-export function validInSome(bands: readonly BandValidity[]): BandValidity {
-  if (bands.includes(null)) return null;
-  const valid = joined(bands as Uint8Array[], 'some');
-  return valid.includes(0) ? valid : null;
-}
-
-/** The pixels that hold data in every band. */
-export function validInEvery(bands: readonly BandValidity[]): BandValidity {
-  const incomplete = bands.filter((band) => band !== null);
-  return incomplete.length === 0 ? null : joined(incomplete, 'every');
-}
-
-function joined([first, ...others]: readonly Uint8Array[], where: 'some' | 'every'): Uint8Array {
-  if (others.length === 0) return first!;
-  const valid = first!.slice();
-  const words = wordsOf(valid);
-  for (const other of others) {
-    const otherWords = wordsOf(other);
-    if (where === 'some') for (let i = 0; i < words.length; i++) words[i]! |= otherWords[i]!;
-    else for (let i = 0; i < words.length; i++) words[i]! &= otherWords[i]!;
-    for (let i = 4 * words.length; i < valid.length; i++)
-      valid[i] = where === 'some' ? valid[i]! | other[i]! : valid[i]! & other[i]!;
-  }
-  return valid;
-}
-
-/** The number of pixels that hold data. */
-export function countValid(valid: Uint8Array): number {
-  let count = 0;
-  // The product adds the four bytes of a word in its highest byte.
-  for (const word of wordsOf(valid)) count += Math.imul(word, 0x01010101) >>> 24;
-  for (let i = valid.length & ~3; i < valid.length; i++) count += valid[i]!;
-  return count;
-}
-
-/** The pixels in fours, without a rest of up to three. */
-function wordsOf(valid: Uint8Array): Uint32Array {
-  const aligned = valid.byteOffset % 4 === 0 ? valid : valid.slice();
-  return new Uint32Array(aligned.buffer, aligned.byteOffset, valid.length >> 2);
-}
-
 /** A distance as a share of the width and of the height of an image. */
 interface ImageShare {
   x: number;
