@@ -1,0 +1,51 @@
+/** Intervals cover the true value about as often as they say. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bootstrapInterval } from '../../src/utils/bootstrap.js';
+import { randomStream } from '../../src/utils/random.js';
+
+/** Approximately normal, with mean 0. */
+const normal = (random: () => number) => Array.from({ length: 12 }, random).reduce((a, b) => a + b, -6);
+
+const weightedMean = (values: ArrayLike<number>, counts: Uint32Array) => {
+  let sum = 0;
+  let total = 0;
+  for (let i = 0; i < counts.length; i++) {
+    sum += counts[i]! * values[i]!;
+    total += counts[i]!;
+  }
+  return sum / total;
+};
+
+test('the interval of a mean of 40 units covers the true mean in about 95 of 100 samples', () => {
+  const { next } = randomStream(7);
+  let covered = 0;
+  for (let sample = 0; sample < 200; sample++) {
+    const values = Float64Array.from({ length: 40 }, () => normal(next));
+    const [low, high] = bootstrapInterval([40], (drawn) => weightedMean(values, drawn))!;
+    if (low <= 0 && high >= 0) covered++;
+  }
+  assert.ok(covered >= 180 && covered <= 198, `${covered} of 200`);
+});
+
+test('an interval over two crossed factors is wider than that over one of them', () => {
+  const { next } = randomStream(3);
+  const rows = Float64Array.from({ length: 12 }, () => normal(next));
+  const columns = Float64Array.from({ length: 12 }, () => normal(next));
+  const width = ([low, high]: [number, number]) => high - low;
+  const both = bootstrapInterval([12, 12], (a, b) => weightedMean(rows, a) + weightedMean(columns, b))!;
+  const even = new Uint32Array(12).fill(1);
+  const single = bootstrapInterval([12], (a) => weightedMean(rows, a) + weightedMean(columns, even))!;
+  assert.ok(width(both) > 1.1 * width(single));
+});
+
+test('fewer than six units, or no finite value, have no interval; equal numbers have equal intervals', () => {
+  const mean = (drawn: Uint32Array) => weightedMean([1, 2, 3, 4, 5, 6], drawn);
+  assert.equal(bootstrapInterval([5], mean), undefined);
+  assert.equal(bootstrapInterval([6, 5], mean), undefined);
+  assert.equal(
+    bootstrapInterval([6], () => Number.NaN),
+    undefined,
+  );
+  assert.deepEqual(bootstrapInterval([6], mean), bootstrapInterval([6], mean));
+});
