@@ -11,9 +11,9 @@ export type Interval = [low: number, high: number];
 
 /**
  * Returns the 95 % interval of a statistic by the percentile bootstrap (Efron and Tibshirani 1993, section 13.3). `sizes`: the number of
- * units of each factor, one or more; the factors are drawn independently, as places and dates that cross. `statistic` gets for each factor how
- * often each unit was drawn. Undefined with fewer than six units of a factor, or if no draw has a finite statistic. The same numbers give
- * the same interval.
+ * units of each factor, one or more; the factors are drawn independently, as places and dates that cross. `statistic` gets for each
+ * factor how often each unit was drawn. Undefined with fewer than six units of a factor, or if no draw has a finite statistic. The same
+ * numbers give the same interval.
  */
 export function bootstrapInterval(
   sizes: readonly number[],
