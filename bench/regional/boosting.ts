@@ -40,7 +40,7 @@ export async function boostingErrors(
     const made = makePatches(
       spec,
       located(place),
-      place.holdOut.from === undefined ? undefined : Date.parse(place.holdOut.from),
+      place.holdOut.from === undefined ? undefined : { from: Date.parse(place.holdOut.from) },
     );
     if (!('dataset' in made)) throw new Error(`${place.geocode}: ${made.skipped}`);
     const rows = rowsOf(made.dataset.validation);

@@ -91,7 +91,7 @@ function setsOf(
   window: string,
 ): Partial<Record<Question, Patches>> {
   const split = (chosen: LabelledImage[], first?: number) => {
-    const made = makePatches(spec, chosen, first);
+    const made = makePatches(spec, chosen, first === undefined ? undefined : { from: first });
     return 'dataset' in made && JSON.stringify(made.dataset.holdOut.window) === window
       ? made.dataset
       : undefined;

@@ -23,7 +23,11 @@ export async function torchRatios(
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const [i, { geocode, images, holdOut }] of places.entries()) {
-    const made = makePatches(spec, images, holdOut.from === undefined ? undefined : Date.parse(holdOut.from));
+    const made = makePatches(
+      spec,
+      images,
+      holdOut.from === undefined ? undefined : { from: Date.parse(holdOut.from) },
+    );
     if (!('dataset' in made)) throw new Error(`${geocode}: ${made.skipped}`);
     const { maxPatches } = spec;
     await writeTorchPlace(join(folder, `place-${String(i).padStart(3, '0')}`), spec, made.dataset, {

@@ -46,7 +46,11 @@ export async function placesOf(storage: Storage, collection: string, spec: Model
     if ('skipped' in files) continue;
     const read = await readAcquisitions(files.dates);
     if ('skipped' in read) continue;
-    const patches = makePatches(spec, labelImages(spec, read.dates, files.pairs), from);
+    const patches = makePatches(
+      spec,
+      labelImages(spec, read.dates, files.pairs),
+      from === undefined ? undefined : { from },
+    );
     if ('dataset' in patches) found.push({ place, dataset: patches.dataset });
   }
   return found;

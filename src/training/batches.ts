@@ -89,7 +89,7 @@ export function inferenceBatchSize({ size }: Patches): number {
   return Math.max(1, Math.floor(MAX_BATCH_PIXELS / size ** 2));
 }
 
-/** Returns the output of the model for each patch, in the shape of the targets. */
+/** Returns the output of the model for each patch, in the shape of the targets and within their range. */
 export function predictPatches(tf: Tf, model: LayersModel, patches: Patches): Float32Array {
   const predicted = new Float32Array(patches.targets.length);
   const values = patches.targets.length / patches.count;
@@ -97,7 +97,18 @@ export function predictPatches(tf: Tf, model: LayersModel, patches: Patches): Fl
     predicted.set(runModel(tf, model, tensor), from * values);
     tensor.dispose();
   }
-  return predicted;
+  return bounded(patches, predicted);
+}
+
+/** Sets values beyond the range of a set of patches to its ends, in place. NaN stays. */
+export function bounded({ range }: Pick<Patches, 'range'>, values: Float32Array): Float32Array {
+  if (!range) return values;
+  const [low, high] = range;
+  for (let i = 0; i < values.length; i++) {
+    if (values[i]! < low) values[i] = low;
+    else if (values[i]! > high) values[i] = high;
+  }
+  return values;
 }
 
 /** Returns the values of the first output of the model. */

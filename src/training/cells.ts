@@ -13,6 +13,7 @@ import {
   type DatePair,
   differInSize,
 } from './acquisitions.js';
+import { heldOutDates } from './hold-out.js';
 import { type LabelledImage, labelImages } from './labelled-images.js';
 import { getModelSpec } from './models/builtin.js';
 import { type BandName, type ModelSpec, requiredBands } from './models/spec.js';
@@ -270,7 +271,8 @@ export async function reasonNotTrainableByMasks(
     dates,
     pairs,
     validationFrom,
-  }: { dates: AcquisitionFiles[]; pairs?: DatePair[]; validationFrom?: number },
+    holdOut,
+  }: { dates: AcquisitionFiles[]; pairs?: DatePair[]; validationFrom?: number; holdOut?: string[] },
 ): Promise<string | undefined> {
   const tileOf = new Map(tiles.map((tile) => [imageKey(storage.tileImage(tile, 'mask')), tile]));
   const sizes = dates.map(({ mask }) => coarsestGroup(requiredBands(spec), tileOf.get(imageKey(mask))!)!);
@@ -284,7 +286,7 @@ export async function reasonNotTrainableByMasks(
     const { header, bands } = await readImage(mask, [0]);
     pixels.push({ time, width, height, bands: {}, mask: coarsenMask(bands[0], header, { width, height }) });
   }
-  return tooFewPatches(spec, masksAsImages(spec, pixels, pairs), validationFrom);
+  return tooFewPatches(spec, masksAsImages(spec, pixels, pairs), heldOutDates({ validationFrom, holdOut }));
 }
 
 /** Returns images like `labelImages`, from masks only: a pixel counts unless its mask code excludes it. */

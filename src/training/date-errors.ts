@@ -14,9 +14,10 @@ import {
   readAcquisitions,
 } from './acquisitions.js';
 import { meanSquaredError } from './evaluation.js';
+import type { HistoryUse } from './history.js';
 import { type LabelledImage, labelImages } from './labelled-images.js';
-import { type ModelSpec, RGB_BANDS } from './models/spec.js';
-import { collectPatches, type Patches, usableOrigins } from './patches.js';
+import { type ModelSpec, RGB_BANDS, withHistory } from './models/spec.js';
+import { collectPatches, type HistorySource, type Patches, usableOrigins } from './patches.js';
 import { dilateMask } from './prior.js';
 import { greyLevels, textureOf } from './texture/glcm.js';
 
@@ -28,7 +29,12 @@ const SAMPLE_SEED = 1;
  * Returns a random sample of at most `limit` patches of all ground of the cell, without overlap; the same image gives the same patches.
  * Pixels near cloud do not count. The result has no patch if too few pixels are clear.
  */
-function samplePatches(spec: ModelSpec, image: LabelledImage, limit: number): Patches {
+function samplePatches(
+  spec: ModelSpec,
+  image: LabelledImage,
+  limit: number,
+  history: HistorySource | undefined,
+): Patches {
   const { width, height, mask, inputMask, targetMask } = image;
   const hazy = dilateMask(
     mask.map((code) => (isCloudy(code) ? 1 : 0)),
@@ -45,6 +51,7 @@ function samplePatches(spec: ModelSpec, image: LabelledImage, limit: number): Pa
     spec,
     [clear],
     Array.from(chosen, (i) => origins[i]),
+    history,
   );
 }
 
@@ -56,6 +63,28 @@ export interface DateError {
   error: number;
   /** Patches of the sample. */
   patches: number;
+}
+
+/** Files of the dates that are the history of a place. */
+export interface HistoryFiles {
+  dates: AcquisitionFiles[];
+  use: HistoryUse;
+}
+
+/** Reads dates that differ neither in size nor in their bands; others are left out. */
+export async function imagesOf(
+  spec: ModelSpec,
+  dates: AcquisitionFiles[],
+  kept?: ReadRasters,
+): Promise<LabelledImage[]> {
+  const images: LabelledImage[] = [];
+  for (const date of dates) {
+    const read = await readAcquisitions([date], kept);
+    if ('skipped' in read) continue;
+    const [image] = labelImages(spec, read.dates);
+    if (differInSize(images[0] ?? image, image) === undefined) images.push(image);
+  }
+  return images;
 }
 
 /** Pixels of the largest and of the smallest sample: 128 and 24 patches of 16 x 16 pixels. */
@@ -72,8 +101,9 @@ export async function dateErrors(
   model: LayersModel,
   spec: ModelSpec,
   dates: AcquisitionFiles[],
-  { size, kept }: { size?: PixelGrid; kept?: ReadRasters } = {},
+  { size, kept, history }: { size?: PixelGrid; kept?: ReadRasters; history?: HistoryFiles } = {},
 ): Promise<DateError[]> {
+  const source = history && { images: await imagesOf(spec, history.dates, kept), use: history.use };
   const pixels = spec.patchSize ** 2;
   const [most, least] = [Math.floor(MAX_SAMPLE_PIXELS / pixels), Math.ceil(MIN_SAMPLE_PIXELS / pixels)];
   const errors: DateError[] = [];
@@ -82,7 +112,7 @@ export async function dateErrors(
     if ('skipped' in read) continue;
     const [image] = labelImages(spec, read.dates);
     if (size && differInSize(size, image) !== undefined) continue;
-    const patches = samplePatches(spec, image, most);
+    const patches = samplePatches(source ? withHistory(spec) : spec, image, most, source);
     if (patches.count < least) continue;
     const error = meanSquaredError(tf, model, patches);
     errors.push({ datetime: new Date(date.time).toISOString(), error, patches: patches.count });

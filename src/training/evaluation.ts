@@ -2,7 +2,7 @@
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
-import { predictPatches } from './batches.js';
+import { bounded, predictPatches } from './batches.js';
 import {
   type DisplayRange,
   displayRange,
@@ -132,16 +132,19 @@ export interface Baselines {
   mean: Metrics;
   /** Ridge regression on the band means of a patch, or on the bands of each pixel if the target is a map. */
   linear: Metrics;
+  /** With a history: the mean of the target on the other dates. */
+  history?: Metrics;
   /** For cloud removal: the cloudy date as it is. */
   unchanged?: Metrics;
-  /** For cloud removal: at each pixel the clear value that is nearest in time, and the median of the clear values. */
+  /** The value that is nearest in time: of the target with a history, of each band for cloud removal. */
   nearest?: Metrics;
+  /** For cloud removal: the median of the clear values. */
   median?: Metrics;
 }
 
 /** Combines the scores of several cells. Baselines that a cell lacks are absent. */
 export function pooledBaselines(truths: TargetStatistics[], cells: { baseline: Baselines }[]): Baselines {
-  const names = ['mean', 'linear', 'unchanged', 'nearest', 'median'] as const;
+  const names = ['mean', 'history', 'linear', 'unchanged', 'nearest', 'median'] as const;
   const known = names.filter((name) => cells.every(({ baseline }) => baseline[name]));
   const pooled = (name: keyof Baselines) =>
     pooledScore(
@@ -152,7 +155,10 @@ export function pooledBaselines(truths: TargetStatistics[], cells: { baseline: B
 }
 
 /** Predicts a set of patches, in the shape of its targets. */
-type Predictor = (patches: Patches) => Float32Array;
+export type Predictor = (patches: Patches) => Float32Array;
+
+/** The predictors of the simple baselines of a place that has a history. */
+export type HistoryBaselines = Record<'mean' | 'history' | 'nearest' | 'linear', Predictor>;
 
 /** Predicts the mean of each target band over all training samples that count. */
 export function trainingMean(train: Patches): Predictor {
@@ -179,16 +185,32 @@ export function initialFitStatistics(train: Patches): SufficientStatistics {
   return sufficientStatistics(cloudy?.includes(1) ? { ...train, targetMask: cloudy } : train);
 }
 
-export function linearPredictor({ weights, bias }: LinearModel): Predictor {
+/** `fallback`: what predicts samples in which the plane `has` is 0. */
+export function linearPredictor(
+  model: LinearModel,
+  { has, fallback }: { has?: number; fallback?: LinearModel } = {},
+): Predictor {
   return (patches) => {
     const { features } = samplesOf(patches);
     const width = patches.inputBands;
-    return patches.targets.map((_, i) => {
-      const first = Math.floor(i / bias.length) * width;
-      const output = i % bias.length;
-      return weights[output].reduce((sum, weight, f) => sum + weight * features[first + f], bias[output]);
-    });
+    return bounded(
+      patches,
+      patches.targets.map((_, i) => {
+        const first = Math.floor(i / model.bias.length) * width;
+        const output = i % model.bias.length;
+        const { weights, bias } = fallback && features[first + has!] === 0 ? fallback : model;
+        return weights[output].reduce((sum, weight, f) => sum + weight * features[first + f], bias[output]);
+      }),
+    );
   };
+}
+
+/** Sums of the samples that have a history, where the plane `has` is not 0. */
+export function historyStatistics(train: Patches, has: number): SufficientStatistics {
+  const { inputs, inputBands, targetMask } = train;
+  if (!targetMask) return sufficientStatistics(train);
+  const counted = targetMask.map((is, at) => (inputs[at * inputBands + has] === 1 ? is : 0));
+  return sufficientStatistics({ ...train, targetMask: counted });
 }
 
 /** A sample is a pixel if the targets are maps; otherwise a patch, represented by its band means. */
@@ -245,8 +267,15 @@ export function evaluateBaselines(
   target: TargetSpec,
   { train, validation }: Pick<TrainValidationPatches, 'train' | 'validation'>,
   range: DisplayRange | undefined,
+  ofHistory?: HistoryBaselines,
 ): Baselines {
   const score = (predicted: Float32Array) => evaluatePredictions(validation, predicted, range);
+  if (ofHistory) {
+    const [mean, history, nearest, linear] = (['mean', 'history', 'nearest', 'linear'] as const).map((name) =>
+      score(ofHistory[name](validation)),
+    );
+    return { mean: mean!, history, nearest, linear: linear! };
+  }
   const known = filledOnly(train);
   const fitted = {
     mean: score(trainingMean(known)(validation)),

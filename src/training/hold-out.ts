@@ -107,6 +107,26 @@ function holdOutBeginning(along: Axis, over: Axis, patchSize: number): Division 
 
 const spanOf = (from: number, to: number): Span => ({ from, length: to - from });
 
+/** Dates that a job holds out for validation: from a time on (milliseconds since 1970), or some days (such as 2020-06-30). */
+export type HeldOutDates = { from: number } | { days: readonly string[] };
+
+/** The dates that a task holds out; undefined if it holds out only ground. Named days come before a time. */
+export const heldOutDates = (task: {
+  validationFrom?: number;
+  holdOut?: readonly string[];
+}): HeldOutDates | undefined =>
+  task.holdOut
+    ? { days: task.holdOut }
+    : task.validationFrom === undefined
+      ? undefined
+      : { from: task.validationFrom };
+
+/** The day in UTC. */
+export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+
+export const isHeldOut = (dates: HeldOutDates, time: number): boolean =>
+  'from' in dates ? time >= dates.from : dates.days.includes(dayOf(time));
+
 /**
  * Returns the first held-out time of a job, from the times of all tiles of each of its cells. At or after this time are as nearly as
  * possible a quarter of the tiles of cells with several dates. Undefined if no cell has several dates.

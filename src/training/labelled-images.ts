@@ -13,6 +13,8 @@ export interface LabelledImage {
   inputs: Float32Array[];
   /** One plane for each output. Undefined where `targetMask` is 0. */
   targets: Float32Array[];
+  /** The bands from which a history is made, `requiredBands`. Absent for a pair. */
+  measured?: Float32Array[];
   /** 1 where the model may read the inputs. Other pixels are filled with the mean of a patch. */
   inputMask: Uint8Array;
   /** 1 where the target is known, which is only where `inputMask` is 1. */
@@ -64,7 +66,8 @@ function labelDate(
     return 1;
   });
   const inputs = spec.inputs.map((name) => date.bands[name]!);
-  return { time, width, height, inputs, targets: [target], inputMask, targetMask, mask };
+  const measured = requiredBands(spec).map((name) => date.bands[name]!);
+  return { time, width, height, inputs, targets: [target], measured, inputMask, targetMask, mask };
 }
 
 function labelPair(

@@ -7,9 +7,18 @@
  */
 import { cloudCoverPercent, coveragePercent, Mask, maskHistogram, type Window } from '../raster/index.js';
 import { plural } from '../utils/text.js';
-import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out.js';
+import { fillHistory, type HistoryUse, historyPlanes, isHistoryOf, isSamePass } from './history.js';
+import {
+  dayOf,
+  type HeldOutDates,
+  isHeldOut,
+  SELECTION_FRACTION,
+  type Side,
+  type SpatialSplit,
+  spatialSplits,
+} from './hold-out.js';
 import type { LabelledImage } from './labelled-images.js';
-import type { ModelSpec } from './models/spec.js';
+import { historyLayout, inputPlanes, type ModelSpec, targetRange, withHistory } from './models/spec.js';
 
 /** Minimum fraction of readable pixels in a patch. */
 const MIN_READABLE_FRACTION = 0.75;
@@ -21,7 +30,10 @@ export interface Patches {
   /** Numbers of planes of inputs and targets. */
   inputBands: number;
   targetBands: number;
-  /** Reflectance, [count, size, size, inputBands]. Masked pixels have the mean of the other pixels of the patch. */
+  /**
+   * Reflectance, [count, size, size, inputBands]. Masked pixels have the mean of the other pixels of the patch. If the model reads the
+   * history, its planes follow those of the date.
+   */
   inputs: Float32Array;
   /** [count, 1] if the target is a mean, otherwise [count, size, size, targetBands], with 0 where it does not count. */
   targets: Float32Array;
@@ -34,6 +46,8 @@ export interface Patches {
   cloud?: Float32Array;
   /** [count, size, size, targetBands], the cloudy date, unchanged. Absent without pairs. */
   cloudy?: Float32Array;
+  /** Predictions beyond it are set to its ends. */
+  range?: [low: number, high: number];
 }
 
 const PATCH_ARRAYS = ['inputs', 'targets', 'targetMask', 'cloud', 'cloudy'] as const;
@@ -48,8 +62,37 @@ export interface TrainValidationPatches {
   /** Description of the split for the model card. */
   split: string;
   holdOut: AppliedHoldOut;
-  /** Indices of the images of the validation dates. */
+  /** Indices of the images of the dates of the training, and of the validation. */
+  trainingImages: number[];
   validationImages: number[];
+  /** Present if the cell has several dates, so that models may read its history. The spec of the patches is `withHistory`. */
+  history?: CellHistory;
+}
+
+/** Patches by date, for choices between models and for the questions that a model answers in use. */
+export interface CellHistory {
+  use: HistoryUse;
+  /** Dates are left out in groups; the first day of each group. */
+  days: string[];
+  /** Returns patches with these groups left out, by number. The histories of the patches do not have their dates either. */
+  leaveOut(groups: readonly number[]): LeftOutDates;
+  /** Patches by date: other ground on the dates of the training, the training ground on other dates, and both other. */
+  otherGround: DatedPatches[];
+  otherDates: DatedPatches[];
+  both: DatedPatches[];
+}
+
+export interface LeftOutDates {
+  /** Patches of the training ground on the other dates. */
+  train: Patches;
+  /** Patches of all ground but the validation ground, on the dates of each of the groups. */
+  scored: Patches[][];
+}
+
+export interface DatedPatches {
+  /** RFC 3339. */
+  datetime: string;
+  patches: Patches;
 }
 
 /** The split of a cell, as its model card records it. */
@@ -57,8 +100,10 @@ export interface AppliedHoldOut {
   side: Side;
   /** Pixels between the validation ground and the training ground of this and every other cell. */
   gap: number;
-  /** First held-out date, RFC 3339. Absent if training and validation use the same dates. */
+  /** First held-out date, RFC 3339. Absent if training and validation use the same dates, and with `days`. */
   from?: string;
+  /** The days that the job named to be held out. */
+  days?: string[];
   /** The validation ground, in pixels of the cell. Absent in cards of older versions. */
   window?: Window;
 }
@@ -95,30 +140,46 @@ interface Split {
   ground: SpatialSplit;
   trainDates: LabelledImage[];
   validationDates: LabelledImage[];
-  /** First held-out time; undefined if both sides have the same dates. */
-  from?: number;
+  /** What is held out; undefined if both sides have the same dates. */
+  heldOut?: HeldOutDates;
 }
 
 /**
- * Cuts the patches of one cell, or returns the reason why there are too few. All images must have the same size. `validationFrom`: first
- * held-out time of the job, milliseconds since 1970.
+ * Cuts the patches of one cell, or returns the reason why there are too few. All images must have the same size. If the cell has several
+ * dates and `use` is not `none`, the patches have the history of the cell.
  */
-export function makePatches(spec: ModelSpec, images: LabelledImage[], validationFrom?: number): PatchResult {
-  const division = usableDivision(spec, images, validationFrom);
+export function makePatches(
+  plain: ModelSpec,
+  images: LabelledImage[],
+  heldOut?: HeldOutDates,
+  use: HistoryUse = 'none',
+): PatchResult {
+  const division = usableDivision(plain, images, heldOut);
   if ('skipped' in division) return division;
   const { split, counts } = division;
+  const { ground, trainDates, validationDates } = split;
+  const hasHistory = trainDates.some((image) => hasHistoryIn(trainDates, image, use));
+  const spec = hasHistory ? withHistory(plain) : plain;
   const { patchSize } = spec;
-  const { ground, trainDates, validationDates, from } = split;
+  const history = hasHistory ? { images: trainDates, use } : undefined;
   // Training patches overlap by half.
   const trainOrigins = usableOrigins(trainDates, ground.train, patchSize, patchSize / 2);
   const selectionOrigins = usableOrigins(trainDates, ground.selection, patchSize, patchSize);
   // If the selection ground has no usable patch, the last training patches are used for selection.
   if (selectionOrigins.length === 0)
     selectionOrigins.push(...trainOrigins.splice(Math.ceil(trainOrigins.length * (1 - SELECTION_FRACTION))));
-  const train = collectPatches(spec, images, trainOrigins);
-  const selection = filledOnly(collectPatches(spec, images, selectionOrigins));
+  const train = withKnownHistory(spec, collectPatches(spec, images, trainOrigins, history));
+  const selection = withKnownHistory(
+    spec,
+    filledOnly(collectPatches(spec, images, selectionOrigins, history)),
+  );
   const validation = filledOnly(
-    collectPatches(spec, images, usableOrigins(validationDates, ground.validation, patchSize, patchSize)),
+    collectPatches(
+      spec,
+      images,
+      usableOrigins(validationDates, ground.validation, patchSize, patchSize),
+      history,
+    ),
   );
   return {
     dataset: {
@@ -130,21 +191,115 @@ export function makePatches(spec: ModelSpec, images: LabelledImage[], validation
       holdOut: {
         side: ground.side,
         gap: patchSize,
-        ...(from !== undefined && { from: new Date(from).toISOString() }),
+        ...heldOutOf(split),
         window: ground.validation,
       },
-      validationImages: split.validationDates.map((image) => images.indexOf(image)),
+      trainingImages: trainDates.map((image) => images.indexOf(image)),
+      validationImages: validationDates.map((image) => images.indexOf(image)),
+      ...(history && { history: cellHistory(spec, split, history) }),
     },
   };
+}
+
+function heldOutOf({ heldOut }: Split): Pick<AppliedHoldOut, 'from' | 'days'> {
+  if (heldOut === undefined) return {};
+  return 'from' in heldOut ? { from: new Date(heldOut.from).toISOString() } : { days: [...heldOut.days] };
+}
+
+const hasHistoryIn = (images: readonly LabelledImage[], { time }: LabelledImage, use: HistoryUse) =>
+  images.some((other) => isHistoryOf(other.time, time, use));
+
+/** Images from which histories are made. */
+export interface HistorySource {
+  images: LabelledImage[];
+  use: HistoryUse;
+}
+
+/** Largest number of groups of dates: more cost time and choose hardly better. */
+const MAX_FOLDS = 8;
+
+function cellHistory(
+  spec: ModelSpec,
+  { ground, trainDates, validationDates, heldOut }: Split,
+  history: HistorySource,
+): CellHistory {
+  const { patchSize } = spec;
+  const { use } = history;
+  const on = (images: LabelledImage[], areas: Window[], source = history): DatedPatches[] =>
+    images.flatMap((image) => {
+      const origins = areas.flatMap((area) => usableOrigins([image], area, patchSize, patchSize));
+      if (origins.length === 0) return [];
+      const datetime = new Date(image.time).toISOString();
+      return { datetime, patches: filledOnly(collectPatches(spec, [image], origins, source)) };
+    });
+  const days = [...new Set(trainDates.map(({ time }) => dayOf(time)))].sort();
+  const count = Math.min(MAX_FOLDS, days.length);
+  const groupOf = ({ time }: LabelledImage) => days.indexOf(dayOf(time)) % count;
+  return {
+    use,
+    days: days.slice(0, count),
+    leaveOut: (groups) => {
+      const left = trainDates.filter((image) => groups.includes(groupOf(image)));
+      const images = withoutPasses(trainDates, left);
+      const source = { images, use };
+      const origins = usableOrigins(images, ground.train, patchSize, patchSize / 2);
+      const areas = [ground.train, ground.selection];
+      return {
+        train: withKnownHistory(spec, collectPatches(spec, trainDates, origins, source)),
+        scored: groups.map((group) => {
+          const dated = on(
+            left.filter((image) => groupOf(image) === group),
+            areas,
+            source,
+          );
+          return dated.flatMap(({ patches }) => {
+            const set = withKnownHistory(spec, patches);
+            return set.count > 0 ? [set] : [];
+          });
+        }),
+      };
+    },
+    otherGround: on(heldOut === undefined ? [] : trainDates, [ground.validation]),
+    otherDates: on(heldOut === undefined ? [] : validationDates, [ground.train]),
+    both: on(validationDates, [ground.validation]),
+  };
+}
+
+/** Returns the images that are not of the pass of one of these. */
+const withoutPasses = (images: LabelledImage[], left: readonly LabelledImage[]): LabelledImage[] =>
+  images.filter(({ time }) => !left.some((other) => isSamePass(other.time, time)));
+
+/** Returns the patches that have a history, because a model learns nothing from the others. Sets of models without history are unchanged. */
+function withKnownHistory(spec: ModelSpec, set: Patches): Patches {
+  if (!spec.history) return set;
+  const has = hasHistoryAt(spec, set);
+  const chosen = Array.from({ length: set.count }, (_, n) => n).filter(has);
+  return chosen.length === set.count ? set : selectPatches(set, chosen);
+}
+
+/** Returns a function that tells if some pixel of a patch has a history. */
+export function hasHistoryAt(spec: ModelSpec, { inputs, inputBands, size }: Patches): (n: number) => boolean {
+  const pixels = size * size;
+  const plane = spec.inputs.length + historyLayout(spec).has;
+  return (n) => {
+    for (let i = n * pixels; i < (n + 1) * pixels; i++) if (inputs[i * inputBands + plane] === 1) return true;
+    return false;
+  };
+}
+
+/** Returns patches as on ground whose history nobody knows. */
+export function withoutHistory(spec: ModelSpec, set: Patches): Patches {
+  const bands = spec.inputs.length;
+  return { ...set, inputs: set.inputs.map((value, i) => (i % set.inputBands < bands ? value : 0)) };
 }
 
 /** Returns the reason why there are too few patches, from the masks of the images only; undefined if there are enough. */
 export function tooFewPatches(
   spec: ModelSpec,
   images: LabelledImage[],
-  validationFrom?: number,
+  heldOut?: HeldOutDates,
 ): string | undefined {
-  const division = usableDivision(spec, images, validationFrom);
+  const division = usableDivision(spec, images, heldOut);
   return 'skipped' in division ? division.skipped : undefined;
 }
 
@@ -157,13 +312,15 @@ interface Division {
 function usableDivision(
   spec: ModelSpec,
   images: LabelledImage[],
-  validationFrom: number | undefined,
+  heldOut: HeldOutDates | undefined,
 ): Division | { skipped: string } {
   const { patchSize, minPatches, minValidationPatches } = spec;
-  const divisions = candidateSplits(images, validationFrom, patchSize).map((split) => ({
-    split,
-    counts: countPatches(split, patchSize),
-  }));
+  const divisions = candidateSplits(images, heldOut, patchSize, spec.target.kind === 'clear').map(
+    (split) => ({
+      split,
+      counts: countPatches(split, patchSize),
+    }),
+  );
   const usable = divisions.find(
     ({ counts: { train, validation } }) =>
       train + validation >= minPatches && train >= minPatches / 2 && validation >= minValidationPatches,
@@ -174,17 +331,26 @@ function usableDivision(
   return usable ?? { skipped: reasonToSkip(spec, images, nearest?.counts) };
 }
 
-/** Returns all sides with separate dates, if there are dates before and after `from`; then all sides with the same dates. */
-function candidateSplits(images: LabelledImage[], from: number | undefined, patchSize: number): Split[] {
+/**
+ * Returns all sides with separate dates, if there are held-out dates and others; then all sides with the same dates. `hasPairs`: images are
+ * pairs of dates, whose passes are close on purpose.
+ */
+function candidateSplits(
+  images: LabelledImage[],
+  heldOut: HeldOutDates | undefined,
+  patchSize: number,
+  hasPairs: boolean,
+): Split[] {
   const [first] = images;
   if (!first) return [];
   const grounds = spatialSplits(first, coveredWindow(images), patchSize);
   const same = grounds.map((ground) => ({ ground, trainDates: images, validationDates: images }));
-  if (from === undefined) return same;
-  const trainDates = images.filter(({ time }) => time < from);
-  const validationDates = images.filter(({ time }) => time >= from);
+  if (heldOut === undefined) return same;
+  const validationDates = images.filter(({ time }) => isHeldOut(heldOut, time));
+  const others = images.filter(({ time }) => !isHeldOut(heldOut, time));
+  const trainDates = hasPairs ? others : withoutPasses(others, validationDates);
   if (trainDates.length === 0 || validationDates.length === 0) return same;
-  return [...grounds.map((ground) => ({ ground, trainDates, validationDates, from })), ...same];
+  return [...grounds.map((ground) => ({ ground, trainDates, validationDates, heldOut })), ...same];
 }
 
 /** Returns the smallest window that contains all pixels with data on any date. */
@@ -251,7 +417,12 @@ function isUsablePatch({ image, from }: Origin, size: number): boolean {
   return readable >= MIN_READABLE_FRACTION * size * size && counted > 0;
 }
 
-export function collectPatches(spec: ModelSpec, images: LabelledImage[], usable: Origin[]): Patches {
+export function collectPatches(
+  spec: ModelSpec,
+  images: LabelledImage[],
+  usable: Origin[],
+  history?: HistorySource,
+): Patches {
   const size = spec.patchSize;
   const origins = strideSample(usable, spec.maxPatches);
   const count = origins.length;
@@ -268,8 +439,14 @@ export function collectPatches(spec: ModelSpec, images: LabelledImage[], usable:
     });
     return all;
   };
-  const shape = { count, size, inputBands: images[0].inputs.length, targetBands: images[0].targets.length };
-  const inputs = planes((image) => image.inputs, filledValues);
+  const range = targetRange(spec.target);
+  const shape = {
+    ...{ count, size, targetBands: images[0].targets.length },
+    inputBands: history ? inputPlanes(spec) : images[0].inputs.length,
+    ...(range && { range }),
+  };
+  const bands = planes((image) => image.inputs, filledValues);
+  const inputs = history ? withHistoryPlanes(spec, bands, origins, history) : bands;
   if (spec.target.kind === 'mean') {
     const mean = (origin: Origin) => meanOf(origin.image.targets[0], origin.image.targetMask, origin, size);
     return { ...shape, inputs, targets: Float32Array.from(origins, mean) };
@@ -282,6 +459,36 @@ export function collectPatches(spec: ModelSpec, images: LabelledImage[], usable:
     ...(images[0].cloud && { cloud: planes((image) => [image.cloud!], storedValues) }),
     ...(images[0].cloudy && { cloudy: planes((image) => image.cloudy!, filledValues) }),
   };
+}
+
+/** Returns the inputs of patches with the planes of their histories after those of `bands`. */
+function withHistoryPlanes(
+  spec: ModelSpec,
+  bands: Float32Array,
+  origins: Origin[],
+  { images, use }: HistorySource,
+): Float32Array {
+  const { patchSize: size } = spec;
+  const own = spec.inputs.length;
+  const all = inputPlanes(spec);
+  const pixels = size * size;
+  const inputs = new Float32Array(origins.length * pixels * all);
+  for (const [n, { image, from }] of origins.entries()) {
+    const part = {
+      column: from % image.width,
+      row: Math.floor(from / image.width),
+      width: size,
+      height: size,
+    };
+    const planes = historyPlanes(spec, image, images, use, part);
+    fillHistory(planes, spec.target.kind === 'mean');
+    for (let i = 0; i < pixels; i++) {
+      const to = (n * pixels + i) * all;
+      for (let b = 0; b < own; b++) inputs[to + b] = bands[(n * pixels + i) * own + b]!;
+      for (let p = 0; p < planes.length; p++) inputs[to + own + p] = planes[p]![i]!;
+    }
+  }
+  return inputs;
 }
 
 /** Returns at most `limit` of the items, spread evenly over dates and ground. */
@@ -324,12 +531,13 @@ const filledValues: PatchValues = (plane, origin, size) => {
   return (at) => (inputMask[at] ? plane[at] : mean);
 };
 
-function describe({ ground, trainDates, validationDates, from }: Split, patchSize: number): string {
+function describe({ ground, trainDates, validationDates, heldOut }: Split, patchSize: number): string {
   const where = `validation: ${ground.side} side, one patch (${patchSize} px) away from the training ground of every place`;
-  if (from === undefined) return `${where}; same dates`;
-  const day = new Date(from).toISOString().slice(0, 10);
+  if (heldOut === undefined) return `${where}; same dates`;
   const dates = plural(validationDates.length, 'date');
-  return `${where}, ${dates} from ${day}; training: ${plural(trainDates.length, 'earlier date')}`;
+  return 'from' in heldOut
+    ? `${where}, ${dates} from ${dayOf(heldOut.from)}; training: ${plural(trainDates.length, 'earlier date')}`
+    : `${where}, ${dates} that the job names; training: ${plural(trainDates.length, 'other date')}`;
 }
 
 function reasonToSkip(

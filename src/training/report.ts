@@ -2,12 +2,14 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
 import { predictPatches } from './batches.js';
+import type { Candidate, CandidateName, RidgeSettings } from './candidates.js';
 import type { DateError } from './date-errors.js';
 import {
   type Baselines,
   type EpochLosses,
   evaluateBaselines,
   evaluatePredictions,
+  type HistoryBaselines,
   type Metrics,
   type ModelMetrics,
   maskedPairs,
@@ -16,6 +18,7 @@ import {
   type TileScore,
   targetStatistics,
 } from './evaluation.js';
+import type { HistoryUse } from './history.js';
 import { type DisplayRange, displayRange } from './image-metrics.js';
 import type { ModelSpec } from './models/spec.js';
 import type { ModelFiles } from './models/weights.js';
@@ -34,6 +37,50 @@ export interface CellReport {
   displayRange?: DisplayRange;
   /** Scores on the same validation patches. */
   baseline: Baselines;
+  /** Present if the place has a history, which its models read. */
+  choice?: ModelChoice;
+  questions?: QuestionErrors[];
+}
+
+/** Which candidate serves a place, and how it was chosen: its dates were left out in groups. */
+export interface ModelChoice {
+  serves: CandidateName;
+  /** The candidate where a pixel has no history. */
+  fallback: 'mean' | 'ridge';
+  /** The first day of each group. */
+  days: string[];
+  candidates: Candidate[];
+  /** The planes that the ridge regression reads, and its penalty. */
+  ridge: RidgeSettings;
+  /** The history that the model reads: which dates of its place, and which they were in training. */
+  history: { use: HistoryUse; dates: string[] };
+}
+
+/**
+ * What a model is asked: other ground on the dates of the training, the training ground on other dates, and other ground on other dates.
+ * `known`: also reads the history of the other ground.
+ */
+export const QUESTIONS = [
+  'otherGround',
+  'otherGroundKnown',
+  'otherDates',
+  'otherGroundAndDates',
+  'otherGroundAndDatesKnown',
+] as const;
+export type Question = (typeof QUESTIONS)[number];
+
+/** Sums of squared errors of one question on one date. */
+export interface QuestionErrors {
+  question: Question;
+  /** RFC 3339. */
+  datetime: string;
+  /** Number of values. */
+  values: number;
+  model: number;
+  mean: number;
+  history: number;
+  nearest: number;
+  linear: number;
 }
 
 export interface TrainingReport extends CellReport {
@@ -87,6 +134,7 @@ export async function reportOf(
   spec: ModelSpec,
   dataset: TrainValidationPatches,
   scoreTile: ScoreTile | undefined,
+  ofHistory?: HistoryBaselines,
 ): Promise<{ report: CellReport; held: Predictions; spread: TargetStatistics }> {
   const { train, validation, counts, split, holdOut } = dataset;
   const range = displayRange(train);
@@ -105,7 +153,7 @@ export async function reportOf(
         ...(tile && { tile }),
       },
       ...(range && { displayRange: range }),
-      baseline: evaluateBaselines(spec.target, dataset, range),
+      baseline: evaluateBaselines(spec.target, dataset, range, ofHistory),
     },
     held,
     spread: targetStatistics(held.truth),

@@ -20,6 +20,8 @@ export interface SufficientStatistics {
   /** Sums of the targets, [output], and of their products with the features, [output][band]. */
   y: number[];
   xy: number[][];
+  /** Sums of the squared targets, [output]. */
+  yy: number[];
 }
 
 export interface Samples {
@@ -45,6 +47,7 @@ export function sampleStatistics({
   const xx = new Float64Array(bands * bands);
   const y = new Float64Array(outputs);
   const xy = new Float64Array(outputs * bands);
+  const yy = new Float64Array(outputs);
   let count = 0;
   for (let n = 0; n < samples; n++) {
     if (counts?.[n] === 0) continue;
@@ -55,14 +58,17 @@ export function sampleStatistics({
       for (let b = 0; b <= a; b++) xx[a * bands + b] += value * features[n * bands + b];
       for (let t = 0; t < outputs; t++) xy[t * bands + a] += value * targets[n * outputs + t];
     }
-    for (let t = 0; t < outputs; t++) y[t] += targets[n * outputs + t];
+    for (let t = 0; t < outputs; t++) {
+      y[t] += targets[n * outputs + t];
+      yy[t] += targets[n * outputs + t] ** 2;
+    }
   }
   const rows = (table: Float64Array) =>
     Array.from({ length: table.length / bands }, (_, row) => [
       ...table.subarray(row * bands, (row + 1) * bands),
     ]);
   for (let a = 0; a < bands; a++) for (let b = 0; b < a; b++) xx[b * bands + a] = xx[a * bands + b];
-  return { count, x: [...x], xx: rows(xx), y: [...y], xy: rows(xy) };
+  return { count, x: [...x], xx: rows(xx), y: [...y], xy: rows(xy), yy: [...yy] };
 }
 
 export function addSufficientStatistics(
@@ -76,14 +82,19 @@ export function addSufficientStatistics(
     xx: a.xx.map((row, i) => add(row, b.xx[i])),
     y: add(a.y, b.y),
     xy: a.xy.map((row, i) => add(row, b.xy[i])),
+    yy: add(a.yy, b.yy),
   };
 }
 
 /**
- * Weights w that solve (Z'Z + lambda I) w = Z'(y - mean y). Z are the features minus their training mean, divided by their training
- * standard deviation.
+ * Weights w that solve (Z'Z + lambda I) (w - w0) = Z'(y - mean y - Z w0). Z are the features minus their training mean, divided by their
+ * training standard deviation. w0: `towards`, the weights to which a large lambda leads, by default 0.
  */
-export function ridge({ count, x, xx, y, xy }: SufficientStatistics, lambda = RIDGE_LAMBDA): LinearModel {
+export function ridge(
+  { count, x, xx, y, xy }: SufficientStatistics,
+  lambda = RIDGE_LAMBDA,
+  towards: number[] = x.map(() => 0),
+): LinearModel {
   const centre = x.map((sum) => sum / count);
   const spread = centre.map((middle, f) => {
     const variance = xx[f][f] / count - middle ** 2;
@@ -97,11 +108,34 @@ export function ridge({ count, x, xx, y, xy }: SufficientStatistics, lambda = RI
     ),
   );
   const weights = xy.map((row, t) => {
-    const moments = row.map((products, f) => (products - centre[f] * y[t]) / spread[f]);
+    const moments = row.map(
+      (products, f) => (products - centre[f] * y[t]) / spread[f] + lambda * spread[f] * towards[f],
+    );
     return solveByCholesky(gram, moments).map((weight, f) => weight / spread[f]);
   });
   const bias = y.map((sum, t) => weights[t].reduce((left, w, f) => left - w * centre[f], sum / count));
   return { weights, bias };
+}
+
+/** Returns the sums of some of the features. */
+export function pickFeatures(
+  { x, xx, xy, ...rest }: SufficientStatistics,
+  features: readonly number[],
+): SufficientStatistics {
+  const pick = (row: number[]) => features.map((f) => row[f]);
+  return { ...rest, x: pick(x), xx: features.map((f) => pick(xx[f])), xy: xy.map(pick) };
+}
+
+/** Mean squared error of a linear model over the samples of these sums, and over all outputs. */
+export function linearError({ count, x, xx, y, xy, yy }: SufficientStatistics, model: LinearModel): number {
+  const errors = model.weights.map((w, t) => {
+    const b = model.bias[t];
+    const dot = (row: number[]) => row.reduce((sum, value, f) => sum + value * w[f], 0);
+    const squares = w.reduce((sum, weight, f) => sum + weight * dot(xx[f]), 0);
+    return (yy[t] - 2 * (dot(xy[t]) + b * y[t]) + squares + 2 * b * dot(x) + b * b * count) / count;
+  });
+  // Differences of large sums may end just below 0.
+  return Math.max(0, errors.reduce((sum, error) => sum + error, 0) / errors.length);
 }
 
 /** Solves a x = b for a symmetric positive definite matrix: a = L L', then L y = b, then L' x = y. */

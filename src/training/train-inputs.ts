@@ -14,6 +14,7 @@ import {
 import type { Storage } from '../storage/index.js';
 import { trainingCellKey } from './cells.js';
 import type { Rendezvous } from './distributed/rendezvous.js';
+import type { HistoryUse } from './history.js';
 import { validationDate } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
 import type { TrainingMode, TransferPolicy } from './model-card.js';
@@ -43,6 +44,10 @@ export interface TrainInputs {
   patience?: number;
   /** First held-out time, RFC 3339. Default: the last quarter of the dates, see `validationDate`. */
   validationFrom?: string;
+  /** Days that are held out instead, at all places, such as 2020-06-30. */
+  holdOut?: string[];
+  /** The history that models read. Default: `all`. */
+  history?: HistoryUse;
   seed?: number;
   engine?: string;
   /** Memory limit of the process of a cell in bytes, in the contained mode. */
@@ -88,7 +93,7 @@ export async function withValidationDate(
   inputs: TrainInputs,
   job: PrepareContext,
 ): Promise<TrainInputs> {
-  if (inputs.validationFrom !== undefined) return inputs;
+  if (inputs.validationFrom !== undefined || inputs.holdOut) return inputs;
   const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
   const from = validationDate(await timesWithRetry(finder, filter, job));
   if (from === undefined) return inputs;

@@ -12,6 +12,7 @@ import {
   unusedStale,
   unusedTransfer,
 } from './errors.js';
+import { HISTORY_USES } from './history.js';
 import { FREEZING_SCHEDULES } from './learner.js';
 import { TRAINING_MODES, TRANSFER_POLICIES, type TrainingMode } from './model-card.js';
 import { MODEL_NAMES } from './models/builtin.js';
@@ -117,6 +118,20 @@ export function trainProcess(context: TrainContext): Process {
           format: 'date-time',
           description:
             'Dates from this time on are held out for validation at all places. By default the last quarter of the tiles',
+        },
+        holdOut: {
+          type: 'array',
+          minItems: 1,
+          maxItems: 100,
+          uniqueItems: true,
+          items: { type: 'string', format: 'date' },
+          description: 'Days that are held out for validation at all places, instead of the last ones',
+        },
+        history: {
+          enum: HISTORY_USES,
+          default: 'all',
+          description:
+            'What a model reads of the other dates of its place: all, those before the date, or none. Acquisitions within three days of the date never count',
         },
         seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
         engine: { enum: ENGINE_NAMES },

@@ -237,7 +237,7 @@ export class TrainingRun {
     files: Pick<TrainCellTask, 'dates' | 'pairs'>,
     checkpoints: string,
   ): TrainCellTask {
-    const { epochs, patience, seed = DEFAULT_SEED } = this.inputs;
+    const { epochs, patience, seed = DEFAULT_SEED, holdOut, history = 'all' } = this.inputs;
     const name = `${cell.collection} ${cell.geocode}`;
     const id = cellLabel(name, model, this.models);
     const checkpoint = join(checkpoints, checkpointName(id));
@@ -250,6 +250,8 @@ export class TrainingRun {
       patience,
       ...files,
       validationFrom: validationTime(this.inputs),
+      holdOut,
+      history,
       checkpoint,
     };
   }

@@ -4,6 +4,8 @@ import type { Window } from '../raster/index.js';
 import { type AcquisitionFiles, type DatePair, type ReadRasters, readAcquisitions } from './acquisitions.js';
 import type { EpochLosses } from './evaluation.js';
 import type { SampleMessage } from './fine-tuning.js';
+import type { HistoryUse } from './history.js';
+import { heldOutDates } from './hold-out.js';
 import { labelImages } from './labelled-images.js';
 import type { FreezingSchedule } from './learner.js';
 import type { ModelSpec } from './models/spec.js';
@@ -30,6 +32,10 @@ export interface TrainCellTask {
   pairs?: DatePair[];
   /** First held-out time of the job, milliseconds since 1970. Default: only ground is held out. */
   validationFrom?: number;
+  /** Held-out days of the job, instead of `validationFrom`. */
+  holdOut?: string[];
+  /** Which other dates are the history that the model reads. Default: none. */
+  history?: HistoryUse;
   /** Models of other cells that it may start from, the best first. Default: it starts fresh. */
   start?: WarmStartOptions;
   /** Schedule of the trainable layers if the training starts from another model. */
@@ -96,17 +102,25 @@ interface CellDataset {
   source: TileImages;
 }
 
+/** The part of a task that its patches depend on. */
+export type DatasetTask = Pick<TrainCellTask, 'dates' | 'pairs' | 'validationFrom' | 'holdOut' | 'history'>;
+
 /** Returns the patches of a cell, or the reason why it cannot be trained. The pixels are released. `kept`: see `readAcquisitions`. */
 export async function readCellDataset(
   spec: ModelSpec,
-  { dates, pairs, validationFrom }: Pick<TrainCellTask, 'dates' | 'pairs' | 'validationFrom'>,
+  { dates, pairs, history, ...task }: DatasetTask,
   kept?: ReadRasters,
 ): Promise<(CellDataset | { skipped: string }) & { bytesRead: number }> {
   const pixels = await readAcquisitions(dates, kept);
   if ('skipped' in pixels) return { ...pixels, bytesRead: 0 };
   const { bytesRead } = pixels;
   const images = labelImages(spec, pixels.dates, pairs);
-  const patches = makePatches(spec, images, validationFrom);
+  const patches = makePatches(
+    spec,
+    images,
+    heldOutDates(task),
+    spec.target.kind === 'clear' ? 'none' : history,
+  );
   if ('skipped' in patches) return { ...patches, bytesRead };
   const { dataset } = patches;
   const scored = imagesToScore(images, dataset.validationImages);

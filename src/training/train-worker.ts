@@ -24,6 +24,7 @@ import { getModelSpec } from './models/builtin.js';
 import { buildModel } from './models/network.js';
 import { saveModel } from './models/weights.js';
 import { subsamplePatches } from './patches.js';
+import { hasHistory, trainChosen } from './selection.js';
 import { scoreTile } from './tile-scores.js';
 import { readCellDataset, type TrainCellTask, type TrainingHandlers } from './train-task.js';
 import { trainModel } from './training-loop.js';
@@ -75,12 +76,16 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const data = await readCellDataset(spec, task, rastersFor(task, keep));
   if ('skipped' in data) return { skipped: data.skipped };
   const { dataset, source, bytesRead } = data;
+  const trainedDates = dataset.trainingImages.map((i) => task.dates[i]!);
   const scoreTileOf = (model: LayersModel, range: DisplayRange) =>
     scoreTile(tf, model, spec, range, source, cachedRasters?.rasters);
   const dateErrorsOf = async (model: LayersModel) =>
     spec.target.kind === 'clear'
       ? undefined
-      : dateErrors(tf, model, spec, task.dates, { kept: cachedRasters?.rasters });
+      : dateErrors(tf, model, spec, task.dates, {
+          kept: cachedRasters?.rasters,
+          ...(dataset.history && { history: { dates: trainedDates, use: dataset.history.use } }),
+        });
   const onEpoch = (epoch: EpochLosses) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS });
   const seconds = () => (performance.now() - started) / 1000;
   const { adaptation } = task;
@@ -95,7 +100,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     const adapted = await adaptCell(loaded, spec, dataset, task, adaptation, options);
     return { trained: { ...adapted, bytesRead } };
   }
-  const { model, ...result } = await trainModel(tf, spec, dataset, {
+  const options = {
     seed,
     epochs,
     patience,
@@ -104,7 +109,11 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     scoreTile: scoreTileOf,
     onEpoch,
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
-  });
+  };
+  const dates = trainedDates.map(({ time }) => new Date(time).toISOString());
+  const { model, ...result } = hasHistory(dataset)
+    ? await trainChosen(tf, spec, dataset, { ...options, dates })
+    : await trainModel(tf, spec, dataset, options);
   const errors = await dateErrorsOf(model);
   const files = await saveModel(tf, model);
   model.dispose();

@@ -8,7 +8,12 @@ import { randomStream, shuffledOrder } from '../utils/random.js';
 import { augmentedBatch } from './batches.js';
 import { CHECKPOINT_INTERVAL_S, findCheckpoint, writeTrainingCheckpoint } from './checkpoint.js';
 import { diverged } from './errors.js';
-import { type EpochLosses, initialFitStatistics, meanSquaredError } from './evaluation.js';
+import {
+  type EpochLosses,
+  type HistoryBaselines,
+  initialFitStatistics,
+  meanSquaredError,
+} from './evaluation.js';
 import {
   asVariables,
   type BatchNormStatistics,
@@ -90,12 +95,20 @@ export interface TrainOptions {
   fineTuning?: FreezingSchedule;
   /** Scores the trained model on entire tiles, if a patch is an image. Default: no such scores. */
   scoreTile?: ScoreTile;
+  /** The linear function from which a fresh model starts. Default: the ridge regression of the training patches. */
+  linear?: LinearModel;
+  /** For a model that reads history: the linear function where it has none. */
+  fallback?: LinearModel;
+  /** The epoch that is kept and after which the training ends. Default: the best one on the selection patches. */
+  lastEpoch?: number;
+  /** For a model that reads history: its baselines. */
+  ofHistory?: HistoryBaselines;
   /** File in which the state of the training is saved, and from which it resumes. `task` identifies everything that affects the result. */
   checkpoint?: { path: string; task: string; everySeconds?: number };
 }
 
 /** The caller must dispose the model. */
-interface TrainResult extends Omit<TrainedCell, 'files' | 'epochs' | 'bytesRead'> {
+export interface TrainResult extends Omit<TrainedCell, 'files' | 'epochs' | 'bytesRead'> {
   model: LayersModel;
 }
 
@@ -117,13 +130,17 @@ export async function trainModel(
     start: from,
     fineTuning = 'all',
     scoreTile,
+    linear: given,
+    fallback,
+    lastEpoch,
+    ofHistory,
     checkpoint,
   }: TrainOptions,
 ): Promise<TrainResult> {
   const started = performance.now();
   const { train, selection, validation } = dataset;
-  const linear = startsWithLinearFit(spec) ? ridge(initialFitStatistics(train)) : undefined;
-  const learner = createLearner(tf, spec, seed, { linear });
+  const linear = given ?? (startsWithLinearFit(spec) ? ridge(initialFitStatistics(train)) : undefined);
+  const learner = createLearner(tf, spec, seed, { linear, fallback });
   const best = new WeightsSnapshot(tf, learner.model);
   try {
     const headEpochsOf = (start?: WarmStartResult) =>
@@ -182,8 +199,11 @@ export async function trainModel(
         validation: error,
         ...(selection && { selection: meanSquaredError(tf, learner.model, selection) }),
       });
-      if (bestEpoch(losses, initial) === epoch) best.save();
-      const isLast = epoch === epochs || hasStalled(losses, initial, patience);
+      if (lastEpoch === undefined ? bestEpoch(losses, initial) === epoch : lastEpoch === epoch) best.save();
+      const isLast =
+        lastEpoch === undefined
+          ? epoch === epochs || hasStalled(losses, initial, patience)
+          : epoch === Math.min(epochs, lastEpoch);
       if (checkpoint && !isLast) {
         const { path, task, everySeconds = CHECKPOINT_INTERVAL_S } = checkpoint;
         if (performance.now() - savedAt >= 1000 * everySeconds) {
@@ -196,13 +216,13 @@ export async function trainModel(
       if (isLast) break;
     }
     best.restore();
-    const { report, held, spread } = await reportOf(tf, learner.model, spec, dataset, scoreTile);
+    const { report, held, spread } = await reportOf(tf, learner.model, spec, dataset, scoreTile, ofHistory);
     if (checkpoint) await rm(checkpoint.path, { force: true });
     return {
       ...report,
       model: learner.model,
       losses,
-      bestEpoch: bestEpoch(losses, initial),
+      bestEpoch: lastEpoch ?? bestEpoch(losses, initial),
       ...(start && { start }),
       ...(spec.target.kind === 'mean' && { predictions: held }),
       spread,
@@ -222,9 +242,13 @@ export function createLearner(
   tf: Tf,
   spec: ModelSpec,
   seed: number,
-  { linear, statistics = 'batch' }: { linear?: LinearModel; statistics?: BatchNormStatistics } = {},
+  {
+    linear,
+    fallback,
+    statistics = 'batch',
+  }: { linear?: LinearModel; fallback?: LinearModel; statistics?: BatchNormStatistics } = {},
 ): Learner {
-  const model = buildModel(tf, spec, seed, linear);
+  const model = buildModel(tf, spec, seed, linear, fallback);
   return spec.loss === 'adversarial'
     ? ganLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, seed))
     : regressionLearner(tf, model, statistics);

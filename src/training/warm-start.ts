@@ -79,7 +79,7 @@ function refitOutputLayers(tf: Tf, model: LayersModel, patches: Patches): void {
 
 /** Returns targets minus predictions. */
 function residuals(tf: Tf, model: LayersModel, patches: Patches): Float32Array {
-  const predicted = predictPatches(tf, model, patches);
+  const predicted = predictPatches(tf, model, { ...patches, range: undefined });
   return patches.targets.map((target, i) => target - predicted[i]);
 }
 

@@ -2,7 +2,7 @@
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import type { LinearModel } from '../ridge-regression.js';
-import { inputPlanes, type LayerSpec, type ModelSpec } from './spec.js';
+import { historyLayout, inputPlanes, type LayerSpec, type ModelSpec } from './spec.js';
 
 /** Momentum of the moving averages of batch normalisation, which inference uses. */
 const BATCH_NORM_MOMENTUM = 0.9;
@@ -141,14 +141,24 @@ const DATE_LAYER = 'date';
 const CLOUD_LAYER = 'cloud';
 /** Layer that computes, from the features, the residual that is added to the linear function. */
 export const RESIDUAL_LAYER = 'change';
+/** Fixed layers of a model that reads history: a linear function of its bands where it has none, and the plane that says where it has one. */
+const FALLBACK_LAYER = 'fallback';
+const HISTORY_LAYER = 'history';
 
 /**
  * Builds a fresh model. It is initialised with the ridge-regression fit, and the network learns the residual; so it needs few epochs, and
  * is rarely worse than the baselines. A cloud-removal model returns cloud-free pixels unchanged and starts from its prior elsewhere.
- * Without `linear` there is no linear fit. A model with attention has its last attention map as a second output. The same seed gives the
- * same model.
+ * Without `linear` there is no linear fit. A specification without layers gives a linear model. A model that reads history is `fallback`
+ * where it has none, else `linear` and the residual. A model with attention has its last attention map as
+ * a second output. The same seed gives the same model.
  */
-export function buildModel(tf: Tf, spec: ModelSpec, seed: number, linear?: LinearModel): LayersModel {
+export function buildModel(
+  tf: Tf,
+  spec: ModelSpec,
+  seed: number,
+  linear?: LinearModel,
+  fallback?: LinearModel,
+): LayersModel {
   const { inputs, patchSize, target } = spec;
   const { layers } = tf;
   const make = new LayerBuilder(tf, seed);
@@ -167,15 +177,18 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, linear?: Linea
   }
   const zeros = { kernelInitializer: 'zeros', useBias: false, name: RESIDUAL_LAYER } as const;
   const line = { kernelInitializer: 'zeros', name: LINEAR_LAYER } as const;
+  const fixed = { trainable: false, kernelInitializer: 'zeros' } as const;
+  const hasLayers = spec.layers.length > 0;
   const outputs = {
-    mean: () => [
-      apply(
-        layers.dense({ units: 1, ...line }),
-        apply(layers.globalAveragePooling2d({ name: 'bands', trainable: false }), input),
-      ),
-      apply(layers.dense({ units: 1, ...zeros }), state.x),
-    ],
-    map: () => [make.conv(input, 1, 1, line), make.conv(state.x, 1, 1, zeros)],
+    mean: () => {
+      const means = apply(layers.globalAveragePooling2d({ name: 'bands', trainable: false }), input);
+      const dense = (options: object, x = means) => apply(layers.dense({ units: 1, ...options }), x);
+      return withFallback(dense, [dense(line), ...(hasLayers ? [dense(zeros, state.x)] : [])]);
+    },
+    map: () => {
+      const conv = (options: object, x = input) => make.conv(x, 1, 1, options);
+      return withFallback(conv, [conv(line), ...(hasLayers ? [conv(zeros, state.x)] : [])]);
+    },
     // The linear function and the residual apply only to cloudy pixels.
     clear: () => [
       make.conv(input, inputs.length, 1, { trainable: false, useBias: false, name: DATE_LAYER }),
@@ -185,7 +198,18 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, linear?: Linea
       ),
     ],
   };
-  const output = layers.add({ name: 'output' }).apply(outputs[target.kind]()) as SymbolicTensor;
+  function withFallback(
+    linear: (options: object) => SymbolicTensor,
+    terms: SymbolicTensor[],
+  ): SymbolicTensor[] {
+    if (!spec.history) return terms;
+    const known = terms.length > 1 ? make.add(...terms) : terms[0]!;
+    const has = linear({ ...fixed, useBias: false, name: HISTORY_LAYER });
+    return [linear({ ...fixed, name: FALLBACK_LAYER }), make.multiply(known, has)];
+  }
+  const terms = outputs[target.kind]();
+  const output =
+    terms.length > 1 ? (layers.add({ name: 'output' }).apply(terms) as SymbolicTensor) : terms[0]!;
   const model = tf.model({
     inputs: input,
     outputs: state.attention ? [output, state.attention] : output,
@@ -199,12 +223,30 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, linear?: Linea
     setLinearWeights(tf, model, DATE_LAYER, date, []);
     setLinearWeights(tf, model, CLOUD_LAYER, cloud, []);
   }
+  if (spec.history) {
+    const has = inputs.length + historyLayout(spec).has;
+    setLinearWeights(
+      tf,
+      model,
+      HISTORY_LAYER,
+      planes.map((plane) => [plane === has ? 1 : 0]),
+      [],
+    );
+  }
+  const byInput = (weights: number[][]) => planes.map((plane) => weights.map((row) => row[plane]!));
+  if (fallback) setLinearWeights(tf, model, FALLBACK_LAYER, byInput(fallback.weights), fallback.bias);
   if (linear) {
-    const byInput = planes.map((plane) => linear.weights.map((row) => row[plane]));
-    setLinearWeights(tf, model, LINEAR_LAYER, byInput, linear.bias);
+    // The fallback is always added.
+    const rest = fallback ? difference(linear, fallback) : linear;
+    setLinearWeights(tf, model, LINEAR_LAYER, byInput(rest.weights), rest.bias);
   }
   return model;
 }
+
+const difference = (a: LinearModel, b: LinearModel): LinearModel => ({
+  weights: a.weights.map((row, o) => row.map((weight, f) => weight - b.weights[o]![f]!)),
+  bias: a.bias.map((value, o) => value - b.bias[o]!),
+});
 
 /** Sets the weights of a linear layer. `weights` are indexed by input, then by output. */
 export function setLinearWeights(

@@ -68,11 +68,75 @@ export interface ModelSpec {
   memoryPerCell: number;
   /** Initial learning rate of Adam. It falls to zero along half a cosine. */
   learningRate: number;
+  /** True if the model also reads the history of the place, after its bands (history.ts). */
+  history?: boolean;
 }
 
-/** Number of input planes: the input bands, or for cloud removal those of `cloudInputs` in prior.ts. */
-export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'target'>): number {
-  return target.kind === 'clear' ? 4 * inputs.length + 1 : inputs.length;
+/** Number of input planes: the input bands and the history, or for cloud removal those of `cloudInputs` in prior.ts. */
+export function inputPlanes(spec: Pick<ModelSpec, 'inputs' | 'target' | 'history'>): number {
+  const { inputs, target, history } = spec;
+  if (target.kind === 'clear') return 4 * inputs.length + 1;
+  return inputs.length + (history ? historyLayout(spec).count : 0);
+}
+
+/** Positions of the planes of the history of a place, counted from the first of them. */
+export interface HistoryLayout {
+  /** 1 where other dates measured the pixel, or enough pixels of the patch. The other planes say nothing where it is 0. */
+  has: number;
+  /** Mean of the target over the other dates, its standard deviation, and its value on the date nearest in time. */
+  mean: number;
+  spread: number;
+  nearest: number;
+  /** The first of the means of the bands, in the order of `requiredBands`. */
+  bands: number;
+  /** Number of other dates that measured the pixel, as a share of `MOST_DATES`, at most 1. */
+  dates: number;
+  count: number;
+}
+
+export function historyLayout(spec: Pick<ModelSpec, 'inputs' | 'target'>): HistoryLayout {
+  const bands = requiredBands(spec).length;
+  return {
+    has: 0,
+    mean: 1,
+    bands: 2,
+    spread: 2 + bands,
+    nearest: 3 + bands,
+    dates: 4 + bands,
+    count: 5 + bands,
+  };
+}
+
+/** Returns the specification of a model that also reads the history of its place. */
+export function withHistory(spec: ModelSpec): ModelSpec {
+  const [first, ...others] = spec.layers;
+  const layers: LayerSpec[] = first?.type === 'mix' ? [historyMix(spec, first), ...others] : spec.layers;
+  return { ...spec, history: true, layers };
+}
+
+/** Normalises the history as the bands of the date: the means of the bands like these, and the means of the other bands around 0.2. */
+function historyMix(spec: ModelSpec, { weights, bias }: LayerSpec & { type: 'mix' }): LayerSpec {
+  const { inputs } = spec;
+  const { mean, bands, spread, nearest, dates } = historyLayout(spec);
+  const planes = inputPlanes({ ...spec, history: true });
+  const columns: { at: number; weight: number }[][] = [];
+  const biases: number[] = [];
+  const add = (bias: number, terms: { at: number; weight: number }[]) => {
+    columns.push(terms);
+    biases.push(bias);
+  };
+  for (const from of [0, inputs.length + bands])
+    for (const [o, constant] of bias.entries())
+      add(
+        constant,
+        weights.map((row, b) => ({ at: from + b, weight: row[o]! })),
+      );
+  for (const [b] of requiredBands(spec).slice(inputs.length).entries())
+    add(-1, [{ at: inputs.length + bands + inputs.length + b, weight: 5 }]);
+  for (const plane of [mean, nearest, spread, dates]) add(0, [{ at: inputs.length + plane, weight: 1 }]);
+  const all = Array.from({ length: planes }, () => new Array<number>(columns.length).fill(0));
+  for (const [o, terms] of columns.entries()) for (const { at, weight } of terms) all[at]![o] = weight;
+  return { type: 'mix', weights: all, bias: biases };
 }
 
 /**
@@ -82,8 +146,12 @@ export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'targ
 export const startsWithLinearFit = ({ target }: Pick<ModelSpec, 'target'>): boolean =>
   target.kind !== 'clear';
 
+/** The range of the values that a model can predict; undefined if it has no limits. */
+export const targetRange = ({ kind }: TargetSpec): [low: number, high: number] | undefined =>
+  kind === 'clear' ? undefined : [-1, 1];
+
 /** All bands that training reads, without duplicates. */
-export function requiredBands({ inputs, target }: ModelSpec): BandName[] {
+export function requiredBands({ inputs, target }: Pick<ModelSpec, 'inputs' | 'target'>): BandName[] {
   return [...new Set([...inputs, ...('index' in target ? target.index : [])])];
 }
 

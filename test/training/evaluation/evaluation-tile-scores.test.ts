@@ -40,14 +40,14 @@ describe('scores of entire tiles', () => {
       spec,
       rows.map((cloudy, day) => date(96, 96, day, cloudy)),
     );
-    const outcome = makePatches(spec, images, timeOf(8));
+    const outcome = makePatches(spec, images, { from: timeOf(8) });
     assert.ok('dataset' in outcome);
     assert.deepEqual(outcome.dataset.validationImages, [8, 9, 10]);
     assert.deepEqual(imagesToScore(images, [6, 7, 8, 9, 10]), [7, 8, 10]);
     assert.deepEqual(imagesToScore(images, [0, 1, 2, 3, 4]), [0, 1, 2]);
     assert.deepEqual(imagesToScore(images, [6, 9]), [6, 9]);
     // The order of the dates differs from the order of the images.
-    const reversed = makePatches(spec, images.toReversed(), timeOf(8));
+    const reversed = makePatches(spec, images.toReversed(), { from: timeOf(8) });
     assert.ok('dataset' in reversed);
     assert.deepEqual(reversed.dataset.validationImages, [0, 1, 2]);
   });
@@ -61,7 +61,7 @@ describe('scores of entire tiles', () => {
     const read = await readAcquisitions(dates);
     assert.ok('dates' in read);
     const images = labelImages(spec, read.dates);
-    const outcome = makePatches(spec, images, timeOf(2));
+    const outcome = makePatches(spec, images, { from: timeOf(2) });
     assert.ok('dataset' in outcome, JSON.stringify(outcome));
     const { train, validationImages } = outcome.dataset;
     const scored = imagesToScore(images, validationImages);

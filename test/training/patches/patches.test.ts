@@ -14,7 +14,8 @@ import { type Field, field } from '../synthetic-land.js';
 const spec = getModelSpec('ndvi');
 const { patchSize: PATCH_SIZE, minPatches: MIN_PATCHES, minValidationPatches: MIN_VALIDATION_PATCHES } = spec;
 const PATCH_VALUES = PATCH_SIZE ** 2 * 3;
-const cutPatches = (dates: Field[], from?: number) => cut(spec, labelImages(spec, dates), from);
+const cutPatches = (dates: Field[], from?: number) =>
+  cut(spec, labelImages(spec, dates), from === undefined ? undefined : { from });
 
 const DAY = 86_400_000;
 

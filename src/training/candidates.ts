@@ -1,0 +1,171 @@
+/**
+ * The choice between simple and complex models of one place: the mean of the training, the history, a ridge regression, and networks. Dates
+ * are left out in turn; the simplest candidate whose error is within one standard error of the best serves (Breiman et al. 1984, "the one
+ * standard error rule").
+ */
+import { historyLayout, type ModelSpec } from './models/spec.js';
+import {
+  addSufficientStatistics,
+  type LinearModel,
+  linearError,
+  pickFeatures,
+  ridge,
+  type SufficientStatistics,
+} from './ridge-regression.js';
+
+/** From the simplest to the most complex. `regional`: the base model of a region; `adapted`: the base as the place has adapted it. */
+export const CANDIDATES = ['mean', 'history', 'ridge', 'regional', 'adapted', 'own'] as const;
+export type CandidateName = (typeof CANDIDATES)[number];
+
+/** A candidate with its errors in selection. */
+export interface Candidate {
+  name: CandidateName;
+  /** Mean squared error, the mean over the groups of dates that were left out. */
+  error: number;
+  /** For each group. */
+  errors: number[];
+}
+
+/** Sums over the samples of a place or of a region, with one group of dates left out, and over those of the group. */
+export interface FoldStatistics {
+  /** The first day of the group. */
+  day: string;
+  train: SufficientStatistics;
+  scored: SufficientStatistics;
+}
+
+/** A linear model of all input planes, and how it was chosen. */
+export interface LinearFit {
+  name: 'mean' | 'history' | 'ridge';
+  model: LinearModel;
+}
+
+/** Settings of a ridge regression. */
+export interface RidgeSettings {
+  /** The input planes that it reads, as numbers. */
+  planes: number[];
+  /** Penalty for each sample. */
+  penalty: number;
+}
+
+/** Penalties for each sample, on standardised features: from hardly any to one that leaves little but the history. */
+const PENALTIES = [1e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10];
+/** Minimum number of groups for the one-standard-error rule. */
+const MIN_GROUPS = 4;
+
+export const meanOf = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Sets of input planes from which a ridge regression chooses, the smallest first. */
+export function planeSets(spec: ModelSpec): number[][] {
+  const bands = spec.inputs.map((_, b) => b);
+  if (!spec.history) return [bands];
+  const { mean, spread, nearest, dates, bands: first } = historyLayout(spec);
+  const at = (plane: number) => spec.inputs.length + plane;
+  const means = Array.from({ length: spread - first }, (_, b) => at(first + b));
+  const small = [...bands, at(mean)];
+  const wide = [...small, ...means];
+  return [small, wide, [...wide, at(spread), at(nearest), at(dates)]];
+}
+
+/** Fits one of the linear candidates to sums over all input planes. `mean` reads nothing; `history` returns the mean of the other dates. */
+export function fitLinear(
+  spec: ModelSpec,
+  sums: SufficientStatistics,
+  name: LinearFit['name'],
+  { planes, penalty }: RidgeSettings,
+): LinearModel {
+  const none = sums.x.map(() => 0);
+  if (name === 'mean')
+    return { weights: sums.y.map(() => none), bias: sums.y.map((sum) => sum / sums.count) };
+  const towards = historyWeights(spec, none);
+  if (name === 'history') return { weights: sums.y.map(() => towards), bias: sums.y.map(() => 0) };
+  const { weights, bias } = ridge(
+    pickFeatures(sums, planes),
+    penalty * sums.count,
+    planes.map((plane) => towards[plane]!),
+  );
+  return { weights: weights.map((row) => none.map((_, plane) => row[planes.indexOf(plane)] ?? 0)), bias };
+}
+
+/** A ridge regression is shrunk towards the history, or towards the mean where models read none. */
+function historyWeights(spec: ModelSpec, none: number[]): number[] {
+  if (!spec.history) return none;
+  const plane = spec.inputs.length + historyLayout(spec).mean;
+  return none.map((_, p) => (p === plane ? 1 : 0));
+}
+
+/** Returns the settings with the least error over the groups that are left out; the default without groups. */
+export function chooseRidge(spec: ModelSpec, folds: readonly FoldStatistics[]): RidgeSettings {
+  let best = { settings: { planes: planeSets(spec)[0]!, penalty: 1 }, error: Infinity };
+  if (folds.length === 0) return best.settings;
+  for (const planes of planeSets(spec))
+    for (const penalty of PENALTIES) {
+      const settings = { planes, penalty };
+      const error = meanOf(linearErrors(spec, folds, 'ridge', settings));
+      if (error < best.error) best = { settings, error };
+    }
+  return best.settings;
+}
+
+/** The errors of a linear candidate on each group, fitted without it. */
+function linearErrors(
+  spec: ModelSpec,
+  folds: readonly FoldStatistics[],
+  name: LinearFit['name'],
+  settings: RidgeSettings,
+): number[] {
+  return folds.map(({ train, scored }) => linearError(scored, fitLinear(spec, train, name, settings)));
+}
+
+/** Returns the linear candidates, which read history only if the spec has it. */
+export function linearCandidates(
+  spec: ModelSpec,
+  folds: readonly FoldStatistics[],
+  settings: RidgeSettings,
+): Candidate[] {
+  const names = ['mean', ...(spec.history ? ['history' as const] : []), 'ridge'] as const;
+  return names.map((name) => {
+    const errors = linearErrors(spec, folds, name, settings);
+    return { name, errors, error: meanOf(errors) };
+  });
+}
+
+/**
+ * Returns the simplest candidate whose error is within one standard error of the best, that of the paired differences over the groups. With
+ * fewer than four groups it is the best linear one, or a network only if it is better than this one on each group. `candidates`: the
+ * simplest first, at least one.
+ */
+export function simplestCandidate(candidates: readonly Candidate[]): Candidate {
+  const least = (some: readonly Candidate[]) => some.reduce((a, b) => (b.error < a.error ? b : a));
+  const best = least(candidates);
+  const groups = best.errors.length;
+  if (groups >= MIN_GROUPS) return candidates.find((candidate) => isWithinOneError(candidate, best)) ?? best;
+  const linear = candidates.filter(({ name }) => name === 'mean' || name === 'history' || name === 'ridge');
+  const simple = least(linear.length > 0 ? linear : candidates);
+  const isBetter = groups > 0 && best.errors.every((error, i) => error < simple.errors[i]!);
+  return isBetter ? best : simple;
+}
+
+function isWithinOneError({ errors }: Candidate, best: Candidate): boolean {
+  const differences = errors.map((error, i) => error - best.errors[i]!);
+  const mean = meanOf(differences);
+  const squares = differences.reduce((sum, one) => sum + (one - mean) ** 2, 0);
+  const n = differences.length;
+  return mean <= Math.sqrt(squares / (n - 1) / n);
+}
+
+/** Joins the folds of places by their days, as if their samples were one set. A place without a day has all its samples in training. */
+export function joinFolds(
+  places: readonly { folds: readonly FoldStatistics[]; all: SufficientStatistics }[],
+): FoldStatistics[] {
+  const days = [...new Set(places.flatMap(({ folds }) => folds.map(({ day }) => day)))].sort();
+  return days.map((day) => {
+    const own = places.map(({ folds }) => folds.find((fold) => fold.day === day));
+    return {
+      day,
+      train: places.map(({ all }, i) => own[i]?.train ?? all).reduce(addSufficientStatistics),
+      scored: own.flatMap((fold) => fold?.scored ?? []).reduce(addSufficientStatistics),
+    };
+  });
+}

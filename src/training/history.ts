@@ -1,0 +1,94 @@
+/**
+ * The history of a place: what its other dates measured at each pixel. It is an input of models beside the bands of a date.
+ *
+ * Invariant: the history of a date never holds the date itself, an acquisition within three days of it (another sensor, granule or
+ * processing may show the same state), a date that is held out, or pixels that were not measured.
+ */
+import type { Window } from '../raster/index.js';
+import type { LabelledImage } from './labelled-images.js';
+import { historyLayout, type ModelSpec } from './models/spec.js';
+
+/** Acquisitions at most this far apart may be the same pass. */
+export const SAME_PASS_MS = 3 * 86_400_000;
+/** The number of dates that counts as many. */
+const MOST_DATES = 8;
+
+/** Which other dates of a place are its history: all of them, or those before the date. `none`: models read no history. */
+export const HISTORY_USES = ['all', 'past', 'none'] as const;
+export type HistoryUse = (typeof HISTORY_USES)[number];
+
+export const isSamePass = (a: number, b: number): boolean => Math.abs(a - b) <= SAME_PASS_MS;
+
+/** True if a date may be in the history of another one; times in milliseconds. */
+export const isHistoryOf = (other: number, time: number, use: HistoryUse): boolean =>
+  use !== 'none' && !isSamePass(other, time) && (use === 'all' || other < time);
+
+/**
+ * Returns the planes of `historyLayout` for a part of a date, NaN where no other date measured the pixel (0 in the first plane). `others`:
+ * images of the place, of which those count that `isHistoryOf` accepts.
+ */
+export function historyPlanes(
+  spec: Pick<ModelSpec, 'inputs' | 'target'>,
+  { time, width }: Pick<LabelledImage, 'time' | 'width'>,
+  others: readonly LabelledImage[],
+  use: HistoryUse,
+  part: Window,
+): Float32Array[] {
+  const layout = historyLayout(spec);
+  const size = part.width * part.height;
+  const counts = new Uint16Array(size);
+  const squares = new Float64Array(size);
+  const planes = Array.from({ length: layout.count }, () => new Float32Array(size));
+  const nearestFirst = others
+    .filter((other) => isHistoryOf(other.time, time, use))
+    .sort((a, b) => Math.abs(a.time - time) - Math.abs(b.time - time) || a.time - b.time);
+  for (const { targets, measured, targetMask } of nearestFirst) {
+    const target = targets[0]!;
+    for (let i = 0; i < size; i++) {
+      const at = (part.row + Math.floor(i / part.width)) * width + part.column + (i % part.width);
+      if (!targetMask[at]) continue;
+      const value = target[at]!;
+      if (counts[i] === 0) planes[layout.nearest]![i] = value;
+      counts[i]!++;
+      planes[layout.mean]![i]! += value;
+      squares[i]! += value * value;
+      for (let b = 0; b < measured!.length; b++) planes[layout.bands + b]![i]! += measured![b]![at]!;
+    }
+  }
+  for (let i = 0; i < size; i++) {
+    const count = counts[i]!;
+    if (count === 0) {
+      for (const [p, plane] of planes.entries()) if (p !== layout.has) plane[i] = NaN;
+      continue;
+    }
+    planes[layout.has]![i] = 1;
+    const mean = planes[layout.mean]![i]! / count;
+    planes[layout.mean]![i] = mean;
+    planes[layout.spread]![i] = Math.sqrt(Math.max(0, squares[i]! / count - mean * mean));
+    planes[layout.dates]![i] = Math.min(1, count / MOST_DATES);
+    for (let p = layout.bands; p < layout.spread; p++) planes[p]![i]! /= count;
+  }
+  return planes;
+}
+
+/** Minimum share of the pixels of a patch that other dates must have measured. */
+const MIN_MEASURED_FRACTION = 0.25;
+
+/**
+ * Fills the pixels of a patch or window without history: by the mean of the others, and all by 0 if too few of them have one. `isOneValue`: the
+ * first plane then says for the whole patch whether it has a history, because the model predicts one value for it.
+ */
+export function fillHistory(planes: Float32Array[], isOneValue: boolean): void {
+  const [has, ...values] = planes;
+  const count = has!.reduce((sum, is) => sum + is, 0);
+  if (count < MIN_MEASURED_FRACTION * has!.length) {
+    for (const plane of planes) plane.fill(0);
+    return;
+  }
+  if (isOneValue) has!.fill(1);
+  if (count === has!.length) return;
+  for (const plane of values) {
+    const mean = plane.reduce((sum, value) => (Number.isNaN(value) ? sum : sum + value), 0) / count;
+    for (let i = 0; i < plane.length; i++) if (Number.isNaN(plane[i]!)) plane[i] = mean;
+  }
+}
