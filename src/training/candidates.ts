@@ -155,17 +155,28 @@ function isWithinOneError({ errors }: Candidate, best: Candidate): boolean {
   return mean <= Math.sqrt(squares / (n - 1) / n);
 }
 
-/** Joins the folds of places by their days, as if their samples were one set. A place without a day has all its samples in training. */
-export function joinFolds(
-  places: readonly { folds: readonly FoldStatistics[]; all: SufficientStatistics }[],
-): FoldStatistics[] {
+/** Sums of a place or a region from which its linear candidates are fitted. */
+export interface PlaceStatistics {
+  folds: FoldStatistics[];
+  /** Over the training samples with a history, and over all. */
+  known: SufficientStatistics;
+  all: SufficientStatistics;
+}
+
+/** Joins the sums of places by their days, as if their samples were one set. A place without a day has all its samples in training. */
+export function joinStatistics(places: readonly PlaceStatistics[]): PlaceStatistics {
   const days = [...new Set(places.flatMap(({ folds }) => folds.map(({ day }) => day)))].sort();
-  return days.map((day) => {
-    const own = places.map(({ folds }) => folds.find((fold) => fold.day === day));
-    return {
-      day,
-      train: places.map(({ all }, i) => own[i]?.train ?? all).reduce(addSufficientStatistics),
-      scored: own.flatMap((fold) => fold?.scored ?? []).reduce(addSufficientStatistics),
-    };
-  });
+  const sum = (all: readonly SufficientStatistics[]) => all.reduce(addSufficientStatistics);
+  return {
+    folds: days.map((day) => {
+      const own = places.map(({ folds }) => folds.find((fold) => fold.day === day));
+      return {
+        day,
+        train: sum(places.map(({ known }, i) => own[i]?.train ?? known)),
+        scored: sum(own.flatMap((fold) => fold?.scored ?? [])),
+      };
+    }),
+    known: sum(places.map(({ known }) => known)),
+    all: sum(places.map(({ all }) => all)),
+  };
 }

@@ -33,12 +33,14 @@ import {
 } from './distributed/messages.js';
 import { type PendingConnection, pipeBothWays, type Rendezvous } from './distributed/rendezvous.js';
 import { mixedEngines, nodeLost, severalCollections } from './errors.js';
+import { dayOf, heldOutDates, isHeldOut } from './hold-out.js';
 import { describeTraffic } from './model-card.js';
 import { type StoreModelContext, storeModel } from './model-store.js';
 import { getModelSpec } from './models/builtin.js';
 import type { ModelSpec } from './models/spec.js';
 import type { ModelFiles } from './models/weights.js';
 import type { AppliedHoldOut } from './patches.js';
+import type { ModelChoice } from './report.js';
 import {
   DEFAULT_SEED,
   requestedModels,
@@ -47,6 +49,7 @@ import {
   validationTime,
 } from './train-inputs.js';
 import { addModel, emptyResults, type PartialTrainResults, summariseReasons } from './train-results.js';
+import type { DatasetTask } from './train-task.js';
 
 /** The process of this rank. Every method throws TW_TRAIN_RING if the process ends, and the errors of the process. */
 export class RankProcess {
@@ -132,6 +135,8 @@ interface DistributedModel {
   files?: ModelFiles;
   /** The cells of all ranks; empty if this node has no patches. */
   cells: { geocode: string; holdOut?: AppliedHoldOut }[];
+  /** Present if the cells have histories. */
+  choice?: ModelChoice;
 }
 
 export async function trainDistributed(
@@ -160,7 +165,6 @@ export async function trainOneModel(
     seed = DEFAULT_SEED,
     store: isStored = true,
   } = inputs;
-  const validationFrom = validationTime(inputs);
   const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
   const engine = await selectEngineCached(inputs.engine);
@@ -182,10 +186,12 @@ export async function trainOneModel(
   let held: PinnedTile | undefined;
   let files: ModelFiles | undefined;
   let scored: DistributedModel['cells'] = [];
+  let choice: ModelChoice | undefined;
   job.signal.addEventListener('abort', end);
   try {
     job.message('reading places');
-    const tasks = readRequests(storage, { model, validationFrom }, cells, results);
+    const task = await datasetOptions(inputs, cells, job);
+    const tasks = readRequests(storage, model, task, cells, results);
     // Pinned until the end, because the tiles are read again to score the model.
     held = await pinTiles(
       storage,
@@ -222,17 +228,19 @@ export async function trainOneModel(
       const names = members.map((one) => one.node);
       // A job that stores nothing measures a complete training, and must not use the checkpoints of other jobs.
       const own = isStored ? [] : [job.id];
-      const task = digest([
+      const fingerprint = digest([
         version,
         model,
         seed,
         epochs,
         patience,
-        validationFrom,
+        task.validationFrom,
+        task.holdOut,
+        task.history,
         members.map(shaping),
         ...own,
       ]);
-      const checkpoint = { folder: await storage.scratch.makePersistent(task), task };
+      const checkpoint = { folder: await storage.scratch.makePersistent(fingerprint), task: fingerprint };
       const trained = await member.train(
         { index, members: names, seed, epochs, patience, checkpoint, returnsFiles },
         links,
@@ -247,6 +255,7 @@ export async function trainOneModel(
         },
       );
       files = trained.files;
+      choice = trained.choice;
       scored = trained.members.flatMap(({ places }) => places);
       if (index === 0) {
         // The base of a region also maps the selected cells that have too few data for a model.
@@ -282,15 +291,34 @@ export async function trainOneModel(
     member.end();
     held?.release();
   }
-  return { results, files, cells: scored };
+  return { results, files, cells: scored, ...(choice && { choice }) };
 }
 
 type Task = ReadCellsRequest['places'][number];
 
+type DatasetOptions = Omit<DatasetTask, 'dates' | 'pairs'>;
+
+/** How the nodes of a region cut patches: the same dates are left out at all places at once. */
+export async function datasetOptions(
+  inputs: TrainInputs,
+  cells: TrainingCell[],
+  job: Pick<JobContext, 'allGather'>,
+): Promise<DatasetOptions> {
+  const { history = 'all', holdOut } = inputs;
+  const options = { validationFrom: validationTime(inputs), holdOut, history };
+  const dates = heldOutDates(options);
+  const own = new Set<string>();
+  for (const { tiles } of cells)
+    for (const { start } of tiles) if (!dates || !isHeldOut(dates, start)) own.add(dayOf(start));
+  const days = [...new Set((await job.allGather([...own])).flat())].sort();
+  return { ...options, days, isShared: true };
+}
+
 /** Returns the cells that have the files that a model needs. The others are added to the results. */
 function readRequests(
   storage: Storage,
-  { model, validationFrom }: { model: string; validationFrom?: number },
+  model: string,
+  options: DatasetOptions,
   cells: TrainingCell[],
   results: PartialTrainResults,
 ): { cell: TrainingCell; task: Task }[] {
@@ -302,7 +330,7 @@ function readRequests(
       return [];
     }
     const tiles = cell.tiles.map(({ id, version, start }) => ({ id, version, start }));
-    return [{ cell, task: { id: `${collection} ${geocode}`, geocode, tiles, ...files, validationFrom } }];
+    return [{ cell, task: { id: `${collection} ${geocode}`, geocode, tiles, ...files, ...options } }];
   });
 }
 

@@ -57,6 +57,8 @@ export interface EpochLosses {
   validation: number;
   /** Mean squared error on the selection patches, which choose the best epoch. Absent without such patches. */
   selection?: number;
+  /** Mean squared error of each set in `groups` of the options. */
+  groups?: number[];
 }
 
 /** Pairs of true and predicted values, by index. */
@@ -207,10 +209,12 @@ export function linearPredictor(
 
 /** Sums of the samples that have a history, where the plane `has` is not 0. */
 export function historyStatistics(train: Patches, has: number): SufficientStatistics {
-  const { inputs, inputBands, targetMask } = train;
-  if (!targetMask) return sufficientStatistics(train);
-  const counted = targetMask.map((is, at) => (inputs[at * inputBands + has] === 1 ? is : 0));
-  return sufficientStatistics({ ...train, targetMask: counted });
+  const samples = samplesOf(train);
+  const { count, features, counts } = samples;
+  const known = Uint8Array.from({ length: count }, (_, n) =>
+    features[n * train.inputBands + has] === 0 || counts?.[n] === 0 ? 0 : 1,
+  );
+  return sampleStatistics({ ...samples, counts: known });
 }
 
 /** A sample is a pixel if the targets are maps; otherwise a patch, represented by its band means. */
@@ -293,6 +297,29 @@ function bandsFrom({ inputs, inputBands, targetBands }: Patches, source: number)
     const pixel = Math.floor(i / targetBands);
     return inputs[pixel * inputBands + source * targetBands + (i % targetBands)];
   });
+}
+
+export interface SquaredErrors {
+  squares: number;
+  values: number;
+}
+
+/** Returns the sum of squared errors over all values of these sets that count, and the number of values. */
+export function squaredErrors(sets: readonly Patches[], predict: Predictor): SquaredErrors {
+  let squares = 0;
+  let values = 0;
+  for (const set of sets) {
+    const { truth, predicted } = maskedPairs(set, predict(set));
+    for (let i = 0; i < truth.length; i++) squares += (truth[i]! - predicted[i]!) ** 2;
+    values += truth.length;
+  }
+  return { squares, values };
+}
+
+/** Returns the mean squared error over all values of these sets that count. */
+export function meanError(sets: readonly Patches[], predict: Predictor): number {
+  const { squares, values } = squaredErrors(sets, predict);
+  return squares / values;
 }
 
 /** Returns the true and the predicted values without those that the target mask excludes. */

@@ -144,6 +144,15 @@ interface Split {
   heldOut?: HeldOutDates;
 }
 
+export interface HistoryOptions {
+  /** Default: `none`. */
+  use?: HistoryUse;
+  /** All days of the training, in the order in which they are divided into groups. Default: the days of the cell. */
+  days?: readonly string[];
+  /** True if one model is trained on several cells: a cell without a history has empty planes. */
+  isShared?: boolean;
+}
+
 /**
  * Cuts the patches of one cell, or returns the reason why there are too few. All images must have the same size. If the cell has several
  * dates and `use` is not `none`, the patches have the history of the cell.
@@ -152,16 +161,17 @@ export function makePatches(
   plain: ModelSpec,
   images: LabelledImage[],
   heldOut?: HeldOutDates,
-  use: HistoryUse = 'none',
+  { use = 'none', days, isShared = false }: HistoryOptions = {},
 ): PatchResult {
   const division = usableDivision(plain, images, heldOut);
   if ('skipped' in division) return division;
   const { split, counts } = division;
   const { ground, trainDates, validationDates } = split;
   const hasHistory = trainDates.some((image) => hasHistoryIn(trainDates, image, use));
-  const spec = hasHistory ? withHistory(plain) : plain;
+  const readsHistory = hasHistory || (isShared && use !== 'none');
+  const spec = readsHistory ? withHistory(plain) : plain;
   const { patchSize } = spec;
-  const history = hasHistory ? { images: trainDates, use } : undefined;
+  const history = readsHistory ? { images: trainDates, use } : undefined;
   // Training patches overlap by half.
   const trainOrigins = usableOrigins(trainDates, ground.train, patchSize, patchSize / 2);
   const selectionOrigins = usableOrigins(trainDates, ground.selection, patchSize, patchSize);
@@ -196,7 +206,7 @@ export function makePatches(
       },
       trainingImages: trainDates.map((image) => images.indexOf(image)),
       validationImages: validationDates.map((image) => images.indexOf(image)),
-      ...(history && { history: cellHistory(spec, split, history) }),
+      ...(history && { history: cellHistory(spec, split, history, days) }),
     },
   };
 }
@@ -222,6 +232,7 @@ function cellHistory(
   spec: ModelSpec,
   { ground, trainDates, validationDates, heldOut }: Split,
   history: HistorySource,
+  days = [...new Set(trainDates.map(({ time }) => dayOf(time)))].sort() as readonly string[],
 ): CellHistory {
   const { patchSize } = spec;
   const { use } = history;
@@ -232,7 +243,6 @@ function cellHistory(
       const datetime = new Date(image.time).toISOString();
       return { datetime, patches: filledOnly(collectPatches(spec, [image], origins, source)) };
     });
-  const days = [...new Set(trainDates.map(({ time }) => dayOf(time)))].sort();
   const count = Math.min(MAX_FOLDS, days.length);
   const groupOf = ({ time }: LabelledImage) => days.indexOf(dayOf(time)) % count;
   return {
@@ -274,7 +284,8 @@ function withKnownHistory(spec: ModelSpec, set: Patches): Patches {
   if (!spec.history) return set;
   const has = hasHistoryAt(spec, set);
   const chosen = Array.from({ length: set.count }, (_, n) => n).filter(has);
-  return chosen.length === set.count ? set : selectPatches(set, chosen);
+  // A cell without a history keeps its patches, on which a model shared with others has its fallback.
+  return chosen.length === set.count || chosen.length === 0 ? set : selectPatches(set, chosen);
 }
 
 /** Returns a function that tells if some pixel of a patch has a history. */

@@ -27,6 +27,7 @@ import {
 import { getModelSpec } from './models/builtin.js';
 import type { ModelFiles } from './models/weights.js';
 import type { AppliedHoldOut } from './patches.js';
+import type { ModelChoice } from './report.js';
 import { requestedModels, type TrainContext, type TrainInputs } from './train-inputs.js';
 import type { PartialTrainResults } from './train-results.js';
 import { type PlannedModel, TrainingRun } from './train-run.js';
@@ -83,6 +84,8 @@ interface BaseModel {
   files?: SourceModelFiles;
   /** The cells on which it was trained, with the ground that each held out. */
   cells: HeldOutCell[];
+  /** Present if it reads history. */
+  choice?: ModelChoice;
   /** The record of a base that the job did not train. */
   record?: ModelVersionRecord;
   /** Present on the node that stored it. */
@@ -122,6 +125,15 @@ export async function trainRegional(
   if (base.record) refuseOtherCells(base.record, planned);
   for (const one of planned)
     one.heldOut = base.cells.find(({ geocode }) => geocode === one.cell.geocode)?.holdOut?.window;
+  // Nodes without cells do not know it.
+  const choice = (await job.allGather(base.choice ?? null)).find((one) => one !== null) ?? undefined;
+  for (const { task } of planned)
+    Object.assign(task, { history: choice?.history.use ?? 'none', isShared: true });
+  if (choice) {
+    job.message('scoring the base model at each place');
+    if (base.files) await training.fineTune(planned, { base: base.files, choice, ...NO_ADAPTATION });
+    return results;
+  }
   const known = new Set(base.cells.map(({ geocode }) => geocode));
   // Includes the cells that the job has stored, so that a repeated run has the same samples.
   const own = [...results.models.map(({ geocode }) => geocode), ...planned.map(({ cell }) => cell.geocode)];
@@ -147,6 +159,9 @@ export async function trainRegional(
   return results;
 }
 
+/** A base that reads the history of its place knows what an adaptation would learn. */
+const NO_ADAPTATION = { samples: '', withFresh: false, hasChanged: false };
+
 /** Returns the context with shares of the progress mapped by `part`. */
 const sharing = (job: JobContext, part: (share: number) => number): JobContext => ({
   ...job,
@@ -167,7 +182,12 @@ async function baseModel(
   if (requested) {
     const record = await requestedBase(storage, requested, kind);
     await verifyBaseFiles(storage, record);
-    return { files: await sourceModelFiles(storage, record), record, cells: cellsOf(record) };
+    return {
+      files: await sourceModelFiles(storage, record),
+      record,
+      cells: cellsOf(record),
+      ...choiceOf(record),
+    };
   }
   const own = await basesOfJob(storage, kind, job.id);
   const [known] = (await job.allGather(own.map(({ id, version }) => ({ id, version })))).flat();
@@ -175,10 +195,11 @@ async function baseModel(
     const [record] = await awaitSeedModels(storage, own, job);
     if (!record) throw baseNotUsable(known.id, 'it has not arrived on this node');
     const stored = await modelStoredByJob(storage, job.id, kind, record, 'distributed');
-    return { files: await sourceModelFiles(storage, record), result: stored?.model, cells: cellsOf(record) };
+    const files = await sourceModelFiles(storage, record);
+    return { files, result: stored?.model, cells: cellsOf(record), ...choiceOf(record) };
   }
   const before = sharing({ ...job, partial: () => {} }, (share) => BASE_SHARE * share);
-  const { results, files, cells } = await trainOneModel(
+  const { results, files, cells, choice } = await trainOneModel(
     context,
     { ...inputs, mode: 'distributed' },
     // The cells are counted in the adaptation.
@@ -190,7 +211,16 @@ async function baseModel(
     base &&
     files &&
     (await toDisk(storage, saveFiles(await storage.scratch.makeForJob(job.id), base, files)));
-  return { files: saved, result: results.models[0], cells, ...(!saved && { without: results }) };
+  return {
+    ...{ files: saved, result: results.models[0], cells },
+    ...(choice && { choice }),
+    ...(!saved && { without: results }),
+  };
+}
+
+function choiceOf({ card }: ModelVersionRecord): Pick<BaseModel, 'choice'> {
+  const { choice } = card as CardSummary;
+  return choice ? { choice } : {};
 }
 
 /** Returns the inputs that repeat a job that failed or was cancelled: its places adapt the base that it has stored, if there is one. */

@@ -4,63 +4,70 @@ import type { Tf } from '../engines/index.js';
 import { predictPatches } from './batches.js';
 import {
   type Candidate,
+  type CandidateName,
   chooseRidge,
   type FoldStatistics,
   fitLinear,
   linearCandidates,
   meanOf,
+  type PlaceStatistics,
   type RidgeSettings,
   simplestCandidate,
 } from './candidates.js';
+import { baseNotUsable } from './errors.js';
 import {
   type HistoryBaselines,
   historyStatistics,
   linearPredictor,
   maskedPairs,
+  meanError,
   type Predictor,
+  squaredErrors,
+  sufficientStatistics,
   targetStatistics,
 } from './evaluation.js';
 import { buildModel } from './models/network.js';
 import { historyLayout, type ModelSpec, withHistory } from './models/spec.js';
+import { setWeights } from './models/weights.js';
+import { concatPatches, type DatedPatches, type TrainValidationPatches, withoutHistory } from './patches.js';
 import {
-  concatPatches,
-  type DatedPatches,
-  type Patches,
-  type TrainValidationPatches,
-  withoutHistory,
-} from './patches.js';
-import { type ModelChoice, type Question, type QuestionErrors, reportOf } from './report.js';
-import { addSufficientStatistics, type LinearModel, type SufficientStatistics } from './ridge-regression.js';
+  type ModelChoice,
+  type Question,
+  type QuestionErrors,
+  reportOf,
+  type TrainedCell,
+} from './report.js';
+import { addSufficientStatistics, type LinearModel } from './ridge-regression.js';
 import { type TrainOptions, type TrainResult, trainModel } from './training-loop.js';
-
-/** Sums of a place from which its linear candidates are fitted. */
-export interface PlaceStatistics {
-  folds: FoldStatistics[];
-  all: SufficientStatistics;
-}
+import { readSourceWeights, type SourceModelFiles } from './warm-start.js';
 
 /** The patches of a place that has a history. */
-type HistoryDataset = TrainValidationPatches & Required<Pick<TrainValidationPatches, 'history'>>;
+export type HistoryDataset = TrainValidationPatches & Required<Pick<TrainValidationPatches, 'history'>>;
 
 export const hasHistory = (dataset: TrainValidationPatches): dataset is HistoryDataset =>
   dataset.history !== undefined;
 
-const hasPlane = (spec: ModelSpec) => spec.inputs.length + historyLayout(spec).has;
+/** The input plane that says where a pixel has a history. */
+export const hasPlane = (spec: ModelSpec) => spec.inputs.length + historyLayout(spec).has;
 
-/** Sums over the training patches, with each group of dates left out in turn. Groups without a patch on either side are omitted. */
+/** Sums over the training patches, with each group of dates left out in turn. Groups without a sample on either side are omitted. */
 export function placeStatistics(plain: ModelSpec, { train, history }: HistoryDataset): PlaceStatistics {
   const has = hasPlane(plain);
   const folds = history.days.flatMap((day, group): FoldStatistics[] => {
     const { train, scored } = history.leaveOut([group]);
     if (train.count === 0 || scored[0]!.length === 0) return [];
-    const sums = scored[0]!.map((set) => historyStatistics(set, has));
-    return [{ day, train: historyStatistics(train, has), scored: sums.reduce(addSufficientStatistics) }];
+    const fold = {
+      day,
+      train: historyStatistics(train, has),
+      scored: scored[0]!.map((set) => historyStatistics(set, has)).reduce(addSufficientStatistics),
+    };
+    return fold.train.count > 0 && fold.scored.count > 0 ? [fold] : [];
   });
-  return { folds, all: historyStatistics(train, has) };
+  return { folds, known: historyStatistics(train, has), all: sufficientStatistics(train) };
 }
 
 /** The linear candidates of a place: their errors in selection, and the functions that they fit to all of its dates. */
-interface LinearChoice {
+export interface LinearChoice {
   settings: RidgeSettings;
   candidates: Candidate[];
   models: Record<'mean' | 'history' | 'ridge', LinearModel>;
@@ -68,110 +75,130 @@ interface LinearChoice {
   fallback: { name: 'mean' | 'ridge'; model: LinearModel };
 }
 
-/** `region`: sums of all places of a region, from which the ridge regression is fitted. Default: those of the place. */
-function chooseLinear(spec: ModelSpec, place: PlaceStatistics, region = place): LinearChoice {
+/**
+ * Chooses the settings of the ridge regression, and what predicts pixels without a history. `region`: sums of all places of a region, from
+ * which both are fitted. Default: those of the place.
+ */
+export function chooseLinear(spec: ModelSpec, place: PlaceStatistics, region = place): LinearChoice {
   const settings = chooseRidge(spec, region.folds);
-  const own = linearCandidates(spec, place.folds, settings);
-  const [mean, history] = own;
   const folds = place.folds.map((fold) => ({
     ...fold,
     train: region.folds.find(({ day }) => day === fold.day)!.train,
   }));
-  const ridge = linearCandidates(spec, folds, settings)[2]!;
   const plain = { ...spec, history: false };
-  const plainSettings = chooseRidge(plain, place.folds);
-  const name = simplestCandidate(linearCandidates(plain, place.folds, plainSettings)).name as
-    | 'mean'
-    | 'ridge';
+  const plainSettings = chooseRidge(plain, region.folds);
+  const plainCandidates = linearCandidates(plain, region.folds, plainSettings);
+  const name = simplestCandidate(plainCandidates).name as 'mean' | 'ridge';
+  const known = region.known.count > 0 ? region.known : region.all;
   return {
     settings,
-    candidates: [mean!, history!, ridge],
+    candidates: linearCandidates(spec, folds, settings),
     models: {
-      mean: fitLinear(spec, place.all, 'mean', settings),
-      history: fitLinear(spec, place.all, 'history', settings),
-      ridge: fitLinear(spec, region.all, 'ridge', settings),
+      mean: fitLinear(spec, known, 'mean', settings),
+      history: fitLinear(spec, known, 'history', settings),
+      ridge: fitLinear(spec, known, 'ridge', settings),
     },
-    fallback: { name, model: fitLinear(plain, place.all, name, plainSettings) },
+    fallback: { name, model: fitLinear(plain, region.all, name, plainSettings) },
   };
 }
 
 /** A network as a candidate, and the epoch that the groups let choose. */
-interface NetworkCandidate {
+export interface NetworkCandidate {
   candidate: Candidate;
   lastEpoch: number;
 }
 
 /**
- * Estimates the errors of a network of the place: two trainings with half of the epochs, each on half of the groups, are compared with the ridge
+ * Estimates the errors of a network: two trainings with half of the epochs, each on half of the groups, are compared with the ridge
  * regression of the same half on the other groups. The error of each group is that of the ridge regression without this group, plus
- * the difference. Undefined if no training improves on the ridge regression, or with fewer than two groups.
+ * the difference after the epoch that the other training chooses, so that no group chooses its own epoch. `trainWithout` trains without some
+ * groups, and returns for each epoch the mean squared error of each of them less that of the ridge regression; undefined if it has too
+ * few patches. Returns undefined if it cannot be trained, or if no epoch improves on the ridge regression.
  */
-async function networkCandidate(
+export async function networkCandidate(
+  spec: ModelSpec,
+  { folds }: PlaceStatistics,
+  { candidates }: LinearChoice,
+  { name, epochs = spec.epochs }: { name: CandidateName; epochs?: number },
+  trainWithout: (groups: number[], epochs: number) => Promise<number[][] | undefined>,
+): Promise<NetworkCandidate | undefined> {
+  if (folds.length < 2) return undefined;
+  const ridge = candidates.at(-1)!;
+  const half = Math.max(1, Math.round(epochs / 2));
+  const sides: { groups: number[]; byEpoch: number[][]; best: number }[] = [];
+  for (const side of [0, 1]) {
+    const groups = folds.map((_, group) => group).filter((group) => group % 2 === side);
+    const trained = await trainWithout(groups, half);
+    if (!trained) return undefined;
+    // Before the first epoch, the network is the ridge regression.
+    const byEpoch = [groups.map(() => 0), ...trained];
+    const means = byEpoch.map(meanOf);
+    sides.push({ groups, byEpoch, best: means.indexOf(Math.min(...means)) });
+  }
+  const errors = ridge.errors.slice();
+  for (const [side, { groups, byEpoch }] of sides.entries()) {
+    const { best } = sides[1 - side]!;
+    for (const [i, group] of groups.entries())
+      errors[group] = Math.max(0, errors[group]! + byEpoch[best]![i]!);
+  }
+  const lastEpoch = Math.round((epochs * meanOf(sides.map(({ best }) => best))) / half);
+  if (lastEpoch === 0) return undefined;
+  return { candidate: { name, errors, error: meanOf(errors) }, lastEpoch };
+}
+
+/** The network of one place. */
+function placeCandidate(
   tf: Tf,
   spec: ModelSpec,
   dataset: HistoryDataset,
-  { settings, candidates, fallback }: LinearChoice,
+  linear: LinearChoice,
   place: PlaceStatistics,
-  { epochs = spec.epochs, ...options }: TrainOptions,
+  options: TrainOptions,
 ): Promise<NetworkCandidate | undefined> {
   const { history } = dataset;
-  const ridge = candidates.at(-1)!;
-  const differences = new Map<string, number>();
-  const kept: number[] = [];
-  const half = Math.max(1, Math.round(epochs / 2));
-  for (const side of [0, 1]) {
-    const groups = history.days.map((_, group) => group).filter((group) => group % 2 === side);
-    const { train, scored } = history.leaveOut(groups);
-    const known = scored.flat();
-    if (train.count === 0 || known.length === 0) continue;
-    const sums = historyStatistics(train, hasPlane(spec));
-    const linear = fitLinear(spec, sums, 'ridge', settings);
-    const all = concatPatches(known.map((set) => ({ ...set })));
-    const { model, bestEpoch } = await trainModel(
-      tf,
-      spec,
-      { ...dataset, train, selection: all, validation: all },
-      {
-        ...options,
-        epochs: half,
-        linear,
-        fallback: fallback.model,
-        checkpoint: undefined,
-        scoreTile: undefined,
-      },
-    );
-    try {
-      kept.push(bestEpoch / half);
-      const line = linearPredictor(linear);
-      for (const [i, group] of groups.entries()) {
-        const sets = scored[i]!;
-        if (sets.length === 0) continue;
-        const error = meanError(sets, (set) => predictPatches(tf, model, set)) - meanError(sets, line);
-        differences.set(history.days[group]!, error);
-      }
-    } finally {
+  // Groups by their position among those with samples.
+  const numbers = place.folds.map(({ day }) => history.days.indexOf(day));
+  return networkCandidate(
+    spec,
+    place,
+    linear,
+    { name: 'own', epochs: options.epochs },
+    async (groups, epochs) => {
+      const { train, scored } = history.leaveOut(groups.map((group) => numbers[group]!));
+      if (train.count === 0 || scored.some((sets) => sets.length === 0)) return undefined;
+      const line = fitLinear(spec, historyStatistics(train, hasPlane(spec)), 'ridge', linear.settings);
+      const all = concatPatches(scored.flat().map((set) => ({ ...set })));
+      const { model, losses } = await trainModel(
+        tf,
+        spec,
+        { ...dataset, train, selection: undefined, validation: all },
+        {
+          ...{ seed: options.seed, epochs, groups: scored },
+          ...{ linear: line, fallback: linear.fallback.model },
+        },
+      );
       model.dispose();
-    }
-  }
-  const lastEpoch = Math.round(epochs * meanOf(kept));
-  if (kept.length < 2 || lastEpoch === 0) return undefined;
-  const errors = place.folds.map(({ day }, i) => Math.max(0, ridge.errors[i]! + (differences.get(day) ?? 0)));
-  return { candidate: { name: 'own', errors, error: meanOf(errors) }, lastEpoch };
+      const start = scored.map((sets) => meanError(sets, linearPredictor(line)));
+      return losses.map(({ groups }) => groups!.map((error, group) => error - start[group]!));
+    },
+  );
 }
 
-function meanError(sets: readonly Patches[], predict: Predictor): number {
-  const sums = sets.map((set) => squaredErrors(set, predict(set)));
-  const total = (of: 'squares' | 'values') => sums.reduce((sum, one) => sum + one[of], 0);
-  return total('squares') / total('values');
-}
-
-function squaredErrors(set: Patches, values: Float32Array): { squares: number; values: number } {
-  const { truth, predicted } = maskedPairs(set, values);
-  return {
-    squares: truth.reduce((sum, value, i) => sum + (value - predicted[i]!) ** 2, 0),
-    values: truth.length,
-  };
-}
+/** What the model card says about a choice. */
+export const choiceOf = (
+  serves: CandidateName,
+  candidates: Candidate[],
+  { fallback, settings }: LinearChoice,
+  { folds }: PlaceStatistics,
+  history: ModelChoice['history'],
+): ModelChoice => ({
+  serves,
+  fallback: fallback.name,
+  days: folds.map(({ day }) => day),
+  candidates,
+  ridge: settings,
+  history,
+});
 
 /**
  * Chooses among the candidates by leaving dates out, and trains the network only if it serves. The validation patches affect no choice.
@@ -187,19 +214,10 @@ export async function trainChosen(
   const spec = withHistory(plain);
   const place = placeStatistics(plain, dataset);
   const linear = chooseLinear(spec, place, options.region);
-  const network =
-    place.folds.length > 1 ? await networkCandidate(tf, spec, dataset, linear, place, options) : undefined;
+  const network = await placeCandidate(tf, spec, dataset, linear, place, options);
   const candidates = [...linear.candidates, ...(network ? [network.candidate] : [])];
   const { name } = simplestCandidate(candidates);
-  const { history } = dataset;
-  const choice: ModelChoice = {
-    serves: name,
-    fallback: linear.fallback.name,
-    days: place.folds.map(({ day }) => day),
-    candidates,
-    ridge: linear.settings,
-    history: { use: history.use, dates: options.dates },
-  };
+  const { use } = dataset.history;
   const ofHistory = historyBaselines(spec, linear);
   const trained =
     network && name === 'own'
@@ -213,9 +231,40 @@ export async function trainChosen(
       : await linearModel(tf, spec, dataset, linear.models[name as 'ridge'], linear, options, ofHistory);
   return {
     ...trained,
-    choice,
+    choice: choiceOf(name, candidates, linear, place, { use, dates: options.dates }),
     questions: questionErrors(tf, spec, trained.model, dataset, ofHistory),
     seconds: (performance.now() - started) / 1000,
+  };
+}
+
+/** Scores the base model of a region, which reads history, at one of its places. The caller must dispose the model. */
+export async function scoreBase(
+  tf: Tf,
+  plain: ModelSpec,
+  dataset: HistoryDataset,
+  { base, choice }: { base: SourceModelFiles; choice: ModelChoice },
+  { seed, scoreTile, dates }: Pick<TrainOptions, 'seed' | 'scoreTile'> & { dates: string[] },
+): Promise<TrainResult & Pick<TrainedCell, 'adaptation'>> {
+  const spec = withHistory(plain);
+  const isNetwork = choice.serves === 'regional';
+  const model = buildModel(tf, isNetwork ? spec : { ...spec, layers: [] }, seed);
+  const read = await readSourceWeights(base, model);
+  if ('reason' in read) throw baseNotUsable(base.id, read.reason);
+  setWeights(tf, model, read.values);
+  const linear = chooseLinear(spec, placeStatistics(plain, dataset));
+  const ofHistory = historyBaselines(spec, linear);
+  const { report, held, spread } = await reportOf(tf, model, spec, dataset, scoreTile, ofHistory);
+  return {
+    ...report,
+    ...{ model, losses: [], bestEpoch: 0, spread, seconds: 0 },
+    ...(spec.target.kind === 'mean' && { predictions: held }),
+    choice: { ...choice, history: { use: dataset.history.use, dates } },
+    questions: questionErrors(tf, spec, model, dataset, ofHistory),
+    adaptation: {
+      base: { id: base.id, version: base.version },
+      ...{ factor: 0, patches: dataset.train.count, others: 0 },
+      errors: { base: report.metrics.validation },
+    },
   };
 }
 
@@ -241,7 +290,7 @@ async function linearModel(
   };
 }
 
-function historyBaselines(spec: ModelSpec, { models, fallback }: LinearChoice): HistoryBaselines {
+export function historyBaselines(spec: ModelSpec, { models, fallback }: LinearChoice): HistoryBaselines {
   const options = { has: hasPlane(spec), fallback: fallback.model };
   const { nearest } = historyLayout(spec);
   const weights = models.mean.weights.map((row) =>
@@ -255,7 +304,7 @@ function historyBaselines(spec: ModelSpec, { models, fallback }: LinearChoice): 
   };
 }
 
-function questionErrors(
+export function questionErrors(
   tf: Tf,
   spec: ModelSpec,
   model: LayersModel,
@@ -265,7 +314,7 @@ function questionErrors(
   const ask = (question: Question, sets: readonly DatedPatches[], isKnown: boolean): QuestionErrors[] =>
     sets.map(({ datetime, patches }) => {
       const set = isKnown ? patches : withoutHistory(spec, patches);
-      const sum = (predict: Predictor) => squaredErrors(set, predict(set)).squares;
+      const sum = (predict: Predictor) => squaredErrors([set], predict).squares;
       return {
         ...{ question, datetime },
         values: targetStatistics(maskedPairs(set, set.targets).truth).count,

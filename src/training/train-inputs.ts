@@ -14,8 +14,8 @@ import {
 import type { Storage } from '../storage/index.js';
 import { trainingCellKey } from './cells.js';
 import type { Rendezvous } from './distributed/rendezvous.js';
-import type { HistoryUse } from './history.js';
-import { validationDate } from './hold-out.js';
+import { type HistoryUse, isHistoryOf } from './history.js';
+import { heldOutDates, isHeldOut, validationDate } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
 import type { TrainingMode, TransferPolicy } from './model-card.js';
 import type { TextureIndex } from './texture/texture-index.js';
@@ -85,21 +85,43 @@ const UNREACHABLE_TIMEOUT_MS = 60_000;
 const RETRY_DELAY_MS = 1000;
 
 /**
- * Adds `validationFrom` to the inputs if they lack it, the same date for all cells on all nodes. Returns the inputs unchanged if every cell
- * has only one date, because no date can be held out then. Throws TW_WRANGLE_OUT_OF_REACH.
+ * Adds `validationFrom` to the inputs if they hold out no dates, the same date for all cells on all nodes; not if every cell has only one
+ * date, because no date can be held out then. Without places that have a history, `history` becomes `none`. Throws
+ * TW_WRANGLE_OUT_OF_REACH.
  */
 export async function withValidationDate(
   finder: TileFinder,
   inputs: TrainInputs,
   job: PrepareContext,
 ): Promise<TrainInputs> {
-  if (inputs.validationFrom !== undefined || inputs.holdOut) return inputs;
   const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
-  const from = validationDate(await timesWithRetry(finder, filter, job));
+  const cells = [...(await timesWithRetry(finder, filter, job))];
+  return withHistoryUse(withHeldOutDates(inputs, cells, job), cells);
+}
+
+function withHeldOutDates(
+  inputs: TrainInputs,
+  cells: number[][],
+  job: Pick<PrepareContext, 'log'>,
+): TrainInputs {
+  if (inputs.validationFrom !== undefined || inputs.holdOut) return inputs;
+  const from = validationDate(cells);
   if (from === undefined) return inputs;
   const validationFrom = new Date(from).toISOString();
   job.log('info', `dates from ${validationFrom} on are held out for validation`);
   return { ...inputs, validationFrom };
+}
+
+/** Models read no history if no place has two dates for the training that are not of one pass. */
+function withHistoryUse(inputs: TrainInputs, cells: number[][]): TrainInputs {
+  const { history = 'all', holdOut } = inputs;
+  const dates = heldOutDates({ validationFrom: validationTime(inputs), holdOut });
+  const isTrained = (time: number) => dates === undefined || !isHeldOut(dates, time);
+  const hasHistory = cells.some((times) => {
+    const trained = times.filter(isTrained);
+    return trained.some((time) => trained.some((other) => isHistoryOf(other, time, history)));
+  });
+  return hasHistory ? inputs : { ...inputs, history: 'none' };
 }
 
 async function timesWithRetry(

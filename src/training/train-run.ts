@@ -18,7 +18,7 @@ import {
 import { adaptationEpochs, type SampleMessage } from './fine-tuning.js';
 import { modelStoredByJob, storeModel } from './model-store.js';
 import { getModelSpec } from './models/builtin.js';
-import type { TrainedCell } from './report.js';
+import type { ModelChoice, TrainedCell } from './report.js';
 import {
   DEFAULT_SEED,
   requestedModels,
@@ -154,7 +154,7 @@ export class TrainingRun {
   /** Adapts a base model to each cell, and stores the models. */
   async fineTune(
     models: PlannedModel[],
-    step: Omit<FineTuneStep, 'step'> & { base: SourceModelFiles },
+    step: Omit<FineTuneStep, 'step'> & { base: SourceModelFiles; choice?: ModelChoice },
   ): Promise<void> {
     for (const { task, heldOut } of models) task.adaptation = { ...step, heldOut, step: 'fine-tune' };
     await this.runTasks(
@@ -251,7 +251,7 @@ export class TrainingRun {
       ...files,
       validationFrom: validationTime(this.inputs),
       holdOut,
-      history,
+      ...(getModelSpec(model).target.kind !== 'clear' && { history }),
       checkpoint,
     };
   }

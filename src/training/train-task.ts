@@ -10,8 +10,8 @@ import { labelImages } from './labelled-images.js';
 import type { FreezingSchedule } from './learner.js';
 import type { ModelSpec } from './models/spec.js';
 import type { ModelFiles } from './models/weights.js';
-import { makePatches, type TrainValidationPatches } from './patches.js';
-import type { TrainedCell } from './report.js';
+import { type HistoryOptions, makePatches, type TrainValidationPatches } from './patches.js';
+import type { ModelChoice, TrainedCell } from './report.js';
 import { imagesToScore, type TileImages } from './tile-scores.js';
 import type { SourceModelFiles, WarmStartOptions } from './warm-start.js';
 
@@ -36,6 +36,8 @@ export interface TrainCellTask {
   holdOut?: string[];
   /** Which other dates are the history that the model reads. Default: none. */
   history?: HistoryUse;
+  /** Days of the training at all places of a region, which are left out in groups. Default: those of the cell. */
+  days?: string[];
   /** Models of other cells that it may start from, the best first. Default: it starts fresh. */
   start?: WarmStartOptions;
   /** Schedule of the trainable layers if the training starts from another model. */
@@ -51,6 +53,8 @@ export interface TrainCellTask {
  */
 export type AdaptationStep = {
   base: SourceModelFiles;
+  /** Present if the base reads history: the candidate that it is. Places use such a base as it is. */
+  choice?: ModelChoice;
   /** The ground that the base did not train on, in pixels of the cell. Absent if the base did not train on this cell. */
   heldOut?: Window;
 } & ({ step: 'sample'; patches: number } | FineTuneStep);
@@ -103,12 +107,16 @@ interface CellDataset {
 }
 
 /** The part of a task that its patches depend on. */
-export type DatasetTask = Pick<TrainCellTask, 'dates' | 'pairs' | 'validationFrom' | 'holdOut' | 'history'>;
+export type DatasetTask = Pick<
+  TrainCellTask,
+  'dates' | 'pairs' | 'validationFrom' | 'holdOut' | 'history' | 'days'
+> &
+  Pick<HistoryOptions, 'isShared'>;
 
 /** Returns the patches of a cell, or the reason why it cannot be trained. The pixels are released. `kept`: see `readAcquisitions`. */
 export async function readCellDataset(
   spec: ModelSpec,
-  { dates, pairs, history, ...task }: DatasetTask,
+  { dates, pairs, history: use, days, isShared, ...task }: DatasetTask,
   kept?: ReadRasters,
 ): Promise<(CellDataset | { skipped: string }) & { bytesRead: number }> {
   const pixels = await readAcquisitions(dates, kept);
@@ -119,7 +127,7 @@ export async function readCellDataset(
     spec,
     images,
     heldOutDates(task),
-    spec.target.kind === 'clear' ? 'none' : history,
+    spec.target.kind === 'clear' ? {} : { use, days, isShared },
   );
   if ('skipped' in patches) return { ...patches, bytesRead };
   const { dataset } = patches;

@@ -24,7 +24,7 @@ import { getModelSpec } from './models/builtin.js';
 import { buildModel } from './models/network.js';
 import { saveModel } from './models/weights.js';
 import { subsamplePatches } from './patches.js';
-import { hasHistory, trainChosen } from './selection.js';
+import { hasHistory, scoreBase, trainChosen } from './selection.js';
 import { scoreTile } from './tile-scores.js';
 import { readCellDataset, type TrainCellTask, type TrainingHandlers } from './train-task.js';
 import { trainModel } from './training-loop.js';
@@ -77,6 +77,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   if ('skipped' in data) return { skipped: data.skipped };
   const { dataset, source, bytesRead } = data;
   const trainedDates = dataset.trainingImages.map((i) => task.dates[i]!);
+  const dates = trainedDates.map(({ time }) => new Date(time).toISOString());
   const scoreTileOf = (model: LayersModel, range: DisplayRange) =>
     scoreTile(tf, model, spec, range, source, cachedRasters?.rasters);
   const dateErrorsOf = async (model: LayersModel) =>
@@ -95,6 +96,22 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     const patches = subsamplePatches(dataset.train, adaptation.patches);
     return { sample: encodeSample({ cell: task.cell ?? task.id, patches }) };
   }
+  if (adaptation?.choice && hasHistory(dataset)) {
+    const shared = { ...adaptation, choice: adaptation.choice };
+    const { model, ...scored } = await scoreBase(tf, spec, dataset, shared, {
+      ...{ seed, scoreTile: scoreTileOf, dates },
+    });
+    const errors = await dateErrorsOf(model);
+    const files = await saveModel(tf, model);
+    model.dispose();
+    return {
+      trained: {
+        ...scored,
+        ...{ files, epochs: 0, bytesRead, seconds: seconds() },
+        ...(errors && { dateErrors: errors }),
+      },
+    };
+  }
   if (adaptation) {
     const options = { scoreTile: scoreTileOf, dateErrorsOf, onEpoch, elapsed: seconds };
     const adapted = await adaptCell(loaded, spec, dataset, task, adaptation, options);
@@ -110,7 +127,6 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     onEpoch,
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
   };
-  const dates = trainedDates.map(({ time }) => new Date(time).toISOString());
   const { model, ...result } = hasHistory(dataset)
     ? await trainChosen(tf, spec, dataset, { ...options, dates })
     : await trainModel(tf, spec, dataset, options);

@@ -5,13 +5,14 @@ import type { Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
 import { randomStream, shuffledOrder } from '../utils/random.js';
-import { augmentedBatch } from './batches.js';
+import { augmentedBatch, predictPatches } from './batches.js';
 import { CHECKPOINT_INTERVAL_S, findCheckpoint, writeTrainingCheckpoint } from './checkpoint.js';
 import { diverged } from './errors.js';
 import {
   type EpochLosses,
   type HistoryBaselines,
   initialFitStatistics,
+  meanError,
   meanSquaredError,
 } from './evaluation.js';
 import {
@@ -28,7 +29,7 @@ import {
 } from './learner.js';
 import { buildDiscriminator, buildModel } from './models/network.js';
 import { type ModelSpec, startsWithLinearFit } from './models/spec.js';
-import type { TrainValidationPatches } from './patches.js';
+import type { Patches, TrainValidationPatches } from './patches.js';
 import { reportOf, type ScoreTile, type TrainedCell } from './report.js';
 import { type LinearModel, ridge } from './ridge-regression.js';
 import { type WarmStartOptions, type WarmStartResult, warmStart } from './warm-start.js';
@@ -101,6 +102,8 @@ export interface TrainOptions {
   fallback?: LinearModel;
   /** The epoch that is kept and after which the training ends. Default: the best one on the selection patches. */
   lastEpoch?: number;
+  /** Sets that are scored after each epoch, see `EpochLosses`. */
+  groups?: Patches[][];
   /** For a model that reads history: its baselines. */
   ofHistory?: HistoryBaselines;
   /** File in which the state of the training is saved, and from which it resumes. `task` identifies everything that affects the result. */
@@ -133,6 +136,7 @@ export async function trainModel(
     linear: given,
     fallback,
     lastEpoch,
+    groups,
     ofHistory,
     checkpoint,
   }: TrainOptions,
@@ -167,6 +171,7 @@ export async function trainModel(
     const headEpochs = headEpochsOf(start);
     const random = randomStream(seed);
     if (resumed) random.state = resumed.random;
+    const predict = (set: Patches) => predictPatches(tf, learner.model, set);
     const losses = resumed?.losses ?? [];
     let step = resumed?.step ?? 0;
     let savedAt = performance.now();
@@ -198,6 +203,7 @@ export async function trainModel(
         train: sum / train.count,
         validation: error,
         ...(selection && { selection: meanSquaredError(tf, learner.model, selection) }),
+        ...(groups && { groups: groups.map((sets) => meanError(sets, predict)) }),
       });
       if (lastEpoch === undefined ? bestEpoch(losses, initial) === epoch : lastEpoch === epoch) best.save();
       const isLast =

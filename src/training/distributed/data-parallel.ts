@@ -9,14 +9,39 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { randomStream, shuffledOrder } from '../../utils/random.js';
 import { augmentedBatch, predictPatches } from '../batches.js';
+import { fitLinear, joinStatistics, type PlaceStatistics, simplestCandidate } from '../candidates.js';
 import { diverged, trainingFailed } from '../errors.js';
-import { type EpochLosses, initialFitStatistics, maskedPairs, targetStatistics } from '../evaluation.js';
+import {
+  type EpochLosses,
+  historyStatistics,
+  initialFitStatistics,
+  linearPredictor,
+  maskedPairs,
+  type Predictor,
+  type SquaredErrors,
+  squaredErrors,
+  targetStatistics,
+} from '../evaluation.js';
 import type { DisplayRange } from '../image-metrics.js';
 import { asVariables, cosineLearningRate } from '../learner.js';
-import { type ModelSpec, startsWithLinearFit } from '../models/spec.js';
+import { buildModel } from '../models/network.js';
+import { type ModelSpec, startsWithLinearFit, withHistory } from '../models/spec.js';
 import { concatPatches, filledOnly, type Patches, type TrainValidationPatches } from '../patches.js';
-import { reportOf } from '../report.js';
-import { addSufficientStatistics, ridge } from '../ridge-regression.js';
+import { type ModelChoice, reportOf } from '../report.js';
+import { addSufficientStatistics, type LinearModel, ridge } from '../ridge-regression.js';
+import {
+  choiceOf,
+  chooseLinear,
+  type HistoryDataset,
+  hasHistory,
+  hasPlane,
+  historyBaselines,
+  type LinearChoice,
+  type NetworkCandidate,
+  networkCandidate,
+  placeStatistics,
+  questionErrors,
+} from '../selection.js';
 import { scoreTile, type TileImages } from '../tile-scores.js';
 import { bestEpoch, createLearner, hasStalled, WeightsSnapshot } from '../training-loop.js';
 import { type CheckpointLocation, RankCheckpoints, type ResumePoint } from './checkpoints.js';
@@ -110,6 +135,175 @@ export interface CellPatches extends RankCell {
 }
 
 /**
+ * Trains one model on the cells of all ranks, and scores it at each cell. If the cells have histories, the simplest candidate serves that
+ * leaving out dates at all cells at once supports (`trainChosen` does the same for one cell). The caller must dispose the model.
+ */
+export async function trainDataParallel(
+  tf: Tf,
+  plain: ModelSpec,
+  cells: CellPatches[],
+  bytesRead: number,
+  ring: ProcessGroup,
+  options: DataParallelOptions,
+): Promise<{ model: LayersModel; trained: DataParallelResult; halves?: LayersModel[] }> {
+  const started = performance.now();
+  const datasets = cells.map(({ dataset }) => dataset);
+  const region = datasets.every(hasHistory)
+    ? await chooseInRegion(tf, plain, datasets, ring, options)
+    : undefined;
+  const spec = region ? region.spec : plain;
+  const network = region?.choice.serves === 'regional' || !region;
+  const learned: RingTraining = network
+    ? await trainOnRing(tf, spec, datasets, ring, { ...options, ...region?.start })
+    : { model: region.linearModel(), losses: [], bestEpoch: 0, steps: 0, parameters: 0, before: NO_TRAFFIC };
+  try {
+    const scored: CellScore[] = [];
+    for (const cell of cells) scored.push(await scoreOf(tf, spec, learned.model, cell, region));
+    const own: RankContribution = {
+      places: scored,
+      patches: datasets.reduce((sum, { train }) => sum + train.count, 0),
+      bytesRead,
+    };
+    const shares = await allGather(ring, own);
+    // Gathered last, so that only these few bytes are missing from the totals.
+    const { before } = learned;
+    const bytes = await allGather<BytesTransferred>(ring, {
+      bytesSent: before.bytesSent + ring.sent,
+      bytesReceived: before.bytesReceived + ring.received,
+    });
+    const { model, before: _, ...facts } = learned;
+    return {
+      model,
+      trained: {
+        ...facts,
+        members: shares.map((share, member) => ({ ...share, ...bytes[member]! })),
+        ...(region && { choice: region.choice }),
+        seconds: (performance.now() - started) / 1000,
+      },
+    };
+  } catch (error) {
+    learned.model.dispose();
+    throw error;
+  }
+}
+
+const NO_TRAFFIC: BytesTransferred = { bytesSent: 0, bytesReceived: 0 };
+
+/** The choice between the candidates of a region, the same on all ranks. */
+interface RegionChoice {
+  spec: ModelSpec;
+  choice: ModelChoice;
+  linear: LinearChoice;
+  start: Pick<RingOptions, 'linear' | 'fallback' | 'lastEpoch'>;
+  /** Builds the linear candidate that serves. */
+  linearModel(): LayersModel;
+}
+
+async function chooseInRegion(
+  tf: Tf,
+  plain: ModelSpec,
+  datasets: HistoryDataset[],
+  ring: ProcessGroup,
+  options: DataParallelOptions,
+): Promise<RegionChoice> {
+  const spec = withHistory(plain);
+  const own = joinStatistics(datasets.map((dataset) => placeStatistics(plain, dataset)));
+  const region = joinStatistics(await allGather(ring, own));
+  const linear = chooseLinear(spec, region);
+  const network = await ringCandidate(tf, spec, datasets, ring, linear, region, options);
+  const candidates = [...linear.candidates, ...(network ? [network.candidate] : [])];
+  const { name } = simplestCandidate(candidates);
+  const { use } = datasets[0]!.history;
+  return {
+    spec,
+    linear,
+    choice: choiceOf(name, candidates, linear, region, { use, dates: [] }),
+    start: { linear: linear.models.ridge, fallback: linear.fallback.model, lastEpoch: network?.lastEpoch },
+    linearModel: () =>
+      buildModel(
+        tf,
+        { ...spec, layers: [] },
+        options.seed,
+        linear.models[name as 'ridge'],
+        linear.fallback.model,
+      ),
+  };
+}
+
+/** Estimates the errors of a network of the region, as `networkCandidate` does for one place. Undefined if a rank has too few dates. */
+async function ringCandidate(
+  tf: Tf,
+  spec: ModelSpec,
+  datasets: HistoryDataset[],
+  ring: ProcessGroup,
+  linear: LinearChoice,
+  region: PlaceStatistics,
+  options: DataParallelOptions,
+): Promise<NetworkCandidate | undefined> {
+  return networkCandidate(
+    spec,
+    region,
+    linear,
+    { name: 'regional', epochs: options.epochs },
+    async (chosen, epochs) => {
+      const days = datasets[0]!.history.days;
+      // Groups by their position among those with samples.
+      const groups = chosen.map((group) => days.indexOf(region.folds[group]!.day));
+      const halves = datasets.map(({ history }) => history.leaveOut(groups));
+      const cells = datasets.map((dataset, i) => {
+        const { train, scored } = halves[i]!;
+        const sets = scored.flat().map((set) => ({ ...set }));
+        const all = sets.length > 0 ? concatPatches(sets) : undefined;
+        return { ...dataset, train, selection: undefined, validation: all! };
+      });
+      const usable = cells.filter(({ train, validation }) => train.count > 0 && validation);
+      const isUsable = await allGather(ring, usable.length > 0);
+      if (!isUsable.every((is) => is)) return undefined;
+      const has = hasPlane(spec);
+      const sums = await allGather(
+        ring,
+        usable.map(({ train }) => historyStatistics(train, has)).reduce(addSufficientStatistics),
+      );
+      const line = fitLinear(spec, sums.reduce(addSufficientStatistics), 'ridge', linear.settings);
+      const sets = groups.map((_, group) => halves.flatMap(({ scored }) => scored[group]!));
+      const { model, losses } = await trainOnRing(tf, spec, usable, ring, {
+        ...{ seed: options.seed, epochs, groups: sets },
+        ...{ linear: line, fallback: linear.fallback.model },
+      });
+      model.dispose();
+      const predict = linearPredictor(line);
+      const start = await meanErrors(ring, sets, predict);
+      return losses.map((epoch) => epoch.groups!.map((error, group) => error - start[group]!));
+    },
+  );
+}
+
+/** Returns the mean squared errors of sets of patches over all ranks. */
+async function meanErrors(ring: ProcessGroup, sets: Patches[][], predict: Predictor): Promise<number[]> {
+  const all = await allGather(
+    ring,
+    sets.map((some) => squaredErrors(some, predict)),
+  );
+  return sets.map((_, i) => meanSquare(all.map((rank) => rank[i]!)));
+}
+
+interface RingOptions extends DataParallelOptions {
+  /** Sets that are scored after each epoch, see `EpochLosses`. */
+  groups?: Patches[][];
+  /** The linear function from which the model starts. Default: the ridge regression of the training patches of all ranks. */
+  linear?: LinearModel;
+  fallback?: LinearModel;
+  /** The epoch that is kept and after which the training ends. Default: the best one on the selection patches. */
+  lastEpoch?: number;
+}
+
+interface RingTraining extends Pick<DataParallelResult, 'losses' | 'bestEpoch' | 'steps' | 'parameters'> {
+  model: LayersModel;
+  /** Traffic before the checkpoint from which the training resumed. */
+  before: BytesTransferred;
+}
+
+/**
  * Trains a fresh model with Adam, like `trainModel`, on the cells of all ranks. An epoch uses every patch once, on all ranks in the same
  * number of steps: the number that the rank with the most patches needs for batches of the size of the model. The other ranks spread
  * their patches evenly over these steps, so that every step uses all cells; a rank without a patch for a step contributes with weight 0.
@@ -120,36 +314,36 @@ export interface CellPatches extends RankCell {
  * weighted by patches. So all ranks have the same weights, bit for bit, which is checked after each epoch. Throws TW_TRAIN_DIVERGED and
  * the errors of the ring. The caller must dispose the model.
  */
-export async function trainDataParallel(
+async function trainOnRing(
   tf: Tf,
   spec: ModelSpec,
-  cells: CellPatches[],
-  bytesRead: number,
+  datasets: TrainValidationPatches[],
   ring: ProcessGroup,
-  { epochs = spec.epochs, patience, seed, checkpoint, onBegin, onEpoch }: DataParallelOptions,
-): Promise<{ model: LayersModel; trained: DataParallelResult }> {
-  const started = performance.now();
-  const train = concatPatches(cells.map(({ dataset }) => dataset.train));
+  options: RingOptions,
+): Promise<RingTraining> {
+  const { epochs = spec.epochs, patience, seed, checkpoint, onBegin, onEpoch, lastEpoch } = options;
+  const train = concatPatches(datasets.map(({ train }) => ({ ...train })));
   const weightOf = countedValues(train);
   const weight = sumOf(Array.from({ length: train.count }, (_, n) => weightOf(n)));
   const starts = await allGather(ring, {
     patches: train.count,
     weight,
-    fit: startsWithLinearFit(spec) ? initialFitStatistics(train) : undefined,
+    fit: startsWithLinearFit(spec) && !options.linear ? initialFitStatistics(train) : undefined,
   });
   const totalWeight = sumOf(starts.map((one) => one.weight));
   const fits = starts.flatMap(({ fit }) => fit ?? []);
-  const linear = fits.length > 0 ? ridge(fits.reduce(addSufficientStatistics)) : undefined;
+  const linear =
+    options.linear ?? (fits.length > 0 ? ridge(fits.reduce(addSufficientStatistics)) : undefined);
   const stepsPerEpoch = Math.max(...starts.map((one) => Math.ceil(one.patches / spec.batchSize)));
   const steps = epochs * stepsPerEpoch;
-  const learner = createLearner(tf, spec, seed, { linear });
+  const learner = createLearner(tf, spec, seed, { linear, fallback: options.fallback });
   const moments = runningStatistics(learner.model);
   const random = randomStream(seed + ring.index);
   const best = new WeightsSnapshot(tf, learner.model);
   const variables = () => [...learner.stateVariables(), ...best.variables];
   const checkpoints = checkpoint && new RankCheckpoints(ring, variables, checkpoint);
   let exchangedValues = 0;
-  const selected = cells.flatMap(({ dataset }) => dataset.selection ?? []);
+  const selected = datasets.flatMap(({ selection }) => selection ?? []);
   const startLoss = async () => {
     const all = await allGather(ring, sumOfSquares(tf, learner.model, selected));
     const loss = meanSquare(all);
@@ -198,7 +392,7 @@ export async function trainDataParallel(
         validation: sumOfSquares(
           tf,
           learner.model,
-          cells.map(({ dataset }) => dataset.validation),
+          datasets.map(({ validation }) => validation),
         ),
         selection: sumOfSquares(tf, learner.model, selected),
         weights: await checksumOf(learner.model),
@@ -209,36 +403,30 @@ export async function trainDataParallel(
       const validation = meanSquare(reports.map((one) => one.validation));
       if (!Number.isFinite(validation)) throw diverged(epoch);
       const selection = meanSquare(reports.map((one) => one.selection));
+      const predict = (set: Patches) => predictPatches(tf, learner.model, set);
       losses.push({
         epoch,
         train: sumOf(reports.map(({ loss }) => loss)) / totalWeight,
         validation,
         ...(!Number.isNaN(selection) && { selection }),
+        ...(options.groups && { groups: await meanErrors(ring, options.groups, predict) }),
       });
-      if (bestEpoch(losses, initial) === epoch) best.save();
-      const isLast = epoch === epochs || hasStalled(losses, initial, patience);
+      if (lastEpoch === undefined ? bestEpoch(losses, initial) === epoch : lastEpoch === epoch) best.save();
+      const isLast =
+        lastEpoch === undefined
+          ? epoch === epochs || hasStalled(losses, initial, patience)
+          : epoch === Math.min(epochs, lastEpoch);
       if (reports[0].keep && !isLast)
         await checkpoints?.write({ losses, initial, random: random.state, step, traffic: traffic() });
       await onEpoch?.(losses.at(-1)!);
       if (isLast) break;
     }
     best.restore();
-    const scored: CellScore[] = [];
-    for (const cell of cells) scored.push(await scoreOf(tf, spec, learner.model, cell));
-    const own: RankContribution = { places: scored, patches: train.count, bytesRead };
-    const shares = await allGather(ring, own);
-    // Gathered last, so that only these few bytes are missing from the totals.
-    const bytes = await allGather(ring, traffic());
     return {
-      model: learner.model,
-      trained: {
-        losses,
-        bestEpoch: bestEpoch(losses, initial),
-        steps: step,
-        parameters: exchangedValues / (step - firstStep),
-        members: shares.map((share, member) => ({ ...share, ...bytes[member] })),
-        seconds: (performance.now() - started) / 1000,
-      },
+      ...{ model: learner.model, losses, before },
+      bestEpoch: lastEpoch ?? bestEpoch(losses, initial),
+      steps: step,
+      parameters: exchangedValues / (step - firstStep),
     };
   } catch (error) {
     learner.model.dispose();
@@ -268,26 +456,11 @@ async function checksumOf(model: LayersModel): Promise<number> {
   return sum;
 }
 
-interface SumOfSquares {
-  squares: number;
-  values: number;
-}
-
 /** Returns the sum of squared errors over all values of these sets that count, and the number of values. */
-function sumOfSquares(tf: Tf, model: LayersModel, sets: Patches[]): SumOfSquares {
-  let squares = 0;
-  let values = 0;
-  for (const set of sets) {
-    const pairs = maskedPairs(set, predictPatches(tf, model, set));
-    pairs.truth.forEach((truth, i) => {
-      squares += (truth - pairs.predicted[i]) ** 2;
-    });
-    values += pairs.truth.length;
-  }
-  return { squares, values };
-}
+const sumOfSquares = (tf: Tf, model: LayersModel, sets: Patches[]): SquaredErrors =>
+  squaredErrors(sets, (set) => predictPatches(tf, model, set));
 
-const meanSquare = (all: SumOfSquares[]) =>
+const meanSquare = (all: SquaredErrors[]) =>
   sumOf(all.map(({ squares }) => squares)) / sumOf(all.map(({ values }) => values));
 
 async function scoreOf(
@@ -295,15 +468,19 @@ async function scoreOf(
   spec: ModelSpec,
   model: LayersModel,
   { geocode, tiles, dataset, source }: CellPatches,
+  region: RegionChoice | undefined,
 ): Promise<CellScore> {
   const score =
     source && ((model: LayersModel, range: DisplayRange) => scoreTile(tf, model, spec, range, source));
-  const { report, spread } = await reportOf(tf, model, spec, dataset, score);
+  const ofHistory = region && historyBaselines(spec, region.linear);
+  const { report, spread } = await reportOf(tf, model, spec, dataset, score, ofHistory);
   const train = filledOnly(dataset.train);
   return {
     geocode,
     tiles,
     ...report,
+    ...(ofHistory &&
+      hasHistory(dataset) && { questions: questionErrors(tf, spec, model, dataset, ofHistory) }),
     spread: { train: targetStatistics(maskedPairs(train, train.targets).truth), validation: spread },
   };
 }

@@ -11,8 +11,8 @@ import {
 } from '../evaluation.js';
 import type { DistributedReport, ModelCardContext } from '../model-card.js';
 import type { ModelFiles } from '../models/weights.js';
-import type { CellReport, TrainedCell } from '../report.js';
-import type { TrainCellTask, TrainingError } from '../train-task.js';
+import type { CellReport, ModelChoice, TrainedCell } from '../report.js';
+import type { DatasetTask, TrainCellTask, TrainingError } from '../train-task.js';
 import type { CheckpointLocation, ResumePoint } from './checkpoints.js';
 import type { RankInfo } from './ring.js';
 
@@ -26,7 +26,7 @@ export interface RankCell {
 /** The cells of one node. */
 export interface ReadCellsRequest {
   model: string;
-  places: (RankCell & Pick<TrainCellTask, 'id' | 'dates' | 'pairs' | 'validationFrom'>)[];
+  places: (RankCell & Pick<TrainCellTask, 'id'> & DatasetTask)[];
 }
 
 /** The usable cells, and the others with reasons. */
@@ -67,6 +67,8 @@ export interface DataParallelResult {
   losses: EpochLosses[];
   /** The epoch whose weights are kept. */
   bestEpoch: number;
+  /** Present if the cells have histories. */
+  choice?: ModelChoice;
   steps: number;
   /** Values exchanged in each step. */
   parameters: number;
@@ -119,7 +121,7 @@ export function distributedReport(
 
 /** The scores over the patches of all cells. */
 export function pooledCellScores(trained: DataParallelResult): TrainedCell {
-  const { files, losses, bestEpoch, members, seconds } = trained;
+  const { files, losses, bestEpoch, members, seconds, choice } = trained;
   const cells = cellsOf(trained);
   const truths = (side: 'train' | 'validation') => cells.map(({ spread }) => spread[side]);
   const score = (side: 'train' | 'validation') =>
@@ -141,6 +143,7 @@ export function pooledCellScores(trained: DataParallelResult): TrainedCell {
     split: `${plural(cells.length, 'place')}, each divided as for a model of its own`,
     bytesRead: members.reduce((sum, { bytesRead }) => sum + bytesRead, 0),
     seconds,
+    ...(choice && { choice }),
   };
 }
 
