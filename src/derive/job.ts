@@ -89,6 +89,8 @@ export interface TileDerivation<T = FillTileTask | CutTileTask> {
   inputs: TileRecord[];
   /** Tiles around the cell that are read too. They are not part of the tile's id, but a new version of one replaces the tile. */
   around?: TileRecord[];
+  /** Other dates of the cell that a model reads, like `around`. The Item of the tile lists them. */
+  history?: TileRecord[];
   /** Parameters that are part of the tile's id, as its inputs are: other parameters make another tile. */
   parameters: object;
   /** Digest of a computation that can change, such as a fitted transform: a new digest replaces the tile. */
@@ -211,7 +213,7 @@ class DeriveRun<T> {
 
   private async makeOne(write: DerivedWrite, { id, derivation, former }: PendingTile<T>): Promise<void> {
     const { storage, workers } = this.context;
-    const { facts, inputs, around = [] } = derivation;
+    const { facts, inputs, around = [], history = [] } = derivation;
     const files = inputs.map((tile) => tileFiles(storage, tile));
     let staged: Promise<string> | undefined;
     const stage = () => {
@@ -221,7 +223,7 @@ class DeriveRun<T> {
     let made: MadeTile | null;
     try {
       const task = await derivation.task({ ...facts, metadata: metadataOf(facts) }, files, stage);
-      const read = [...inputs, ...around].map((tile) => ({ tile, groups: tile.groups }));
+      const read = [...inputs, ...around, ...history].map((tile) => ({ tile, groups: tile.groups }));
       made = await withPinnedTiles(storage, read, (fetched) => {
         addFetched(this.results, fetched);
         return workers.make(task, this.job.signal);
@@ -269,8 +271,8 @@ class DeriveRun<T> {
         ...(derivation.jobWarnings ?? []),
         ...sources.filter((text) => !isShareWarning(text)),
       ]),
-      derivedFrom: used.map((input) => inputs[input].id),
-      inputsDigest: digestOfInputs([...inputs, ...around], derivation.recipe),
+      derivedFrom: [...used.map((input) => inputs[input]), ...history].map((tile) => tile.id),
+      inputsDigest: digestOfInputs([...inputs, ...around, ...history], derivation.recipe),
       createdAt: Date.now(),
     });
   }
@@ -348,10 +350,11 @@ function deriveTileId({
 /** Returns true if the derivation would make this tile again. */
 function isCurrent(
   { model, inputsDigest }: TileRecord,
-  { inputs, around = [], facts, recipe }: TileDerivation<unknown>,
+  { inputs, around = [], history = [], facts, recipe }: TileDerivation<unknown>,
 ): boolean {
   return (
-    model?.version === facts.model?.version && inputsDigest === digestOfInputs([...inputs, ...around], recipe)
+    model?.version === facts.model?.version &&
+    inputsDigest === digestOfInputs([...inputs, ...around, ...history], recipe)
   );
 }
 

@@ -71,15 +71,16 @@ export interface HistoryFiles {
   use: HistoryUse;
 }
 
-/** Reads dates that differ neither in size nor in their bands; others are left out. */
+/** Reads dates at `size`, by default that of the first; dates that cannot be read together with the first are left out. */
 export async function imagesOf(
   spec: ModelSpec,
   dates: AcquisitionFiles[],
+  size?: PixelGrid,
   kept?: ReadRasters,
 ): Promise<LabelledImage[]> {
   const images: LabelledImage[] = [];
   for (const date of dates) {
-    const read = await readAcquisitions([date], kept);
+    const read = await readAcquisitions([date], kept, size);
     if ('skipped' in read) continue;
     const [image] = labelImages(spec, read.dates);
     if (differInSize(images[0] ?? image, image) === undefined) images.push(image);
@@ -103,7 +104,7 @@ export async function dateErrors(
   dates: AcquisitionFiles[],
   { size, kept, history }: { size?: PixelGrid; kept?: ReadRasters; history?: HistoryFiles } = {},
 ): Promise<DateError[]> {
-  const source = history && { images: await imagesOf(spec, history.dates, kept), use: history.use };
+  const source = history && { images: await imagesOf(spec, history.dates, size, kept), use: history.use };
   const pixels = spec.patchSize ** 2;
   const [most, least] = [Math.floor(MAX_SAMPLE_PIXELS / pixels), Math.ceil(MIN_SAMPLE_PIXELS / pixels)];
   const errors: DateError[] = [];

@@ -7,6 +7,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
 import { runModel } from './batches.js';
 import { type HaloImage, latticeOffset, type PixelBox } from './halo.js';
+import { fillHistory } from './history.js';
 import type { ModelSpec } from './models/spec.js';
 import { clamp, holdsAny, latticeWindows, predictWindows } from './windows.js';
 
@@ -18,7 +19,11 @@ const SQUARE_SIDE_PX = 32;
  * lattice for all tiles. An image without a readable pixel is not changed. Convolutions read the masked pixels too.
  */
 export function fillMaskedPixels(image: HaloImage): HaloImage {
-  return { ...image, inputs: image.inputs.map((plane) => fillPlane(image, plane)) };
+  const { inputs, history = inputs.length } = image;
+  const bands = inputs.slice(0, history).map((plane) => fillPlane(image, plane));
+  const planes = inputs.slice(history).map((plane) => plane.slice());
+  if (planes.length > 0) fillHistory(planes, false);
+  return { ...image, inputs: [...bands, ...planes] };
 }
 
 function fillPlane(image: HaloImage, plane: Float32Array): Float32Array {

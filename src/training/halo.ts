@@ -30,6 +30,8 @@ export interface HaloImage {
   inputs: Float32Array[];
   /** 1 where the model may read the inputs. */
   inputMask: Uint8Array;
+  /** Number of the first plane of the history among the inputs. Absent if the model reads none. */
+  history?: number;
 }
 
 /** Returns the position of the north-western pixel of the image among all pixels of its grid. */
@@ -194,16 +196,18 @@ interface Halo {
   width: number;
   origin: HaloImage['origin'];
   inputs: readonly BandName[];
+  /** Planes of the history of the tile. */
+  history?: Float32Array[] | undefined;
 }
 
 /**
  * Returns the image of a tile with its halo. Pixels of a neighbour are resampled to those of the tile by nearest neighbour. If a neighbour
- * is missing, the image is mirrored at the border.
+ * is missing, the image is mirrored at the border, and the history always is.
  */
 export async function tileWithHalo(
   tile: AcquisitionPixels,
   neighbours: readonly HaloNeighbour[],
-  { width: halo, origin, inputs: names }: Halo,
+  { width: halo, origin, inputs: names, history }: Halo,
 ): Promise<HaloImage> {
   const width = tile.width + 2 * halo;
   const height = tile.height + 2 * halo;
@@ -220,6 +224,13 @@ export async function tileWithHalo(
     copyPlanes(image, box, planesOf(await readCellPart(neighbour, tile, part, neighbour.read), names));
   }
   mirrorMissing(image, neighbours);
+  if (history) {
+    const planes = history.map(() => new Float32Array(width * height));
+    const around = { ...image, inputs: planes, inputMask: new Uint8Array(width * height) };
+    copyPlanes(around, image.tile, { planes: history, mask: new Uint8Array(tile.width * tile.height) });
+    mirrorMissing(around, []);
+    return { ...image, inputs: [...image.inputs, ...planes], history: names.length };
+  }
   return image;
 }
 

@@ -23,6 +23,22 @@ export const isSamePass = (a: number, b: number): boolean => Math.abs(a - b) <= 
 export const isHistoryOf = (other: number, time: number, use: HistoryUse): boolean =>
   use !== 'none' && !isSamePass(other, time) && (use === 'all' || other < time);
 
+/** Largest number of dates in a history: those nearest in time. */
+const MAX_HISTORY_DATES = 32;
+
+/** Returns the dates that are the history of a time, the nearest first. */
+export function historyDates<T>(
+  others: readonly T[],
+  time: number,
+  use: HistoryUse,
+  timeOf: (other: T) => number,
+): T[] {
+  return others
+    .filter((other) => isHistoryOf(timeOf(other), time, use))
+    .sort((a, b) => Math.abs(timeOf(a) - time) - Math.abs(timeOf(b) - time) || timeOf(a) - timeOf(b))
+    .slice(0, MAX_HISTORY_DATES);
+}
+
 /**
  * Returns the planes of `historyLayout` for a part of a date, NaN where no other date measured the pixel (0 in the first plane). `others`:
  * images of the place, of which those count that `isHistoryOf` accepts.
@@ -39,9 +55,7 @@ export function historyPlanes(
   const counts = new Uint16Array(size);
   const squares = new Float64Array(size);
   const planes = Array.from({ length: layout.count }, () => new Float32Array(size));
-  const nearestFirst = others
-    .filter((other) => isHistoryOf(other.time, time, use))
-    .sort((a, b) => Math.abs(a.time - time) - Math.abs(b.time - time) || a.time - b.time);
+  const nearestFirst = historyDates(others, time, use, (other) => other.time);
   for (const { targets, measured, targetMask } of nearestFirst) {
     const target = targets[0]!;
     for (let i = 0; i < size; i++) {

@@ -24,10 +24,11 @@ import {
 } from './cells.js';
 import type { CellDates, ModelFiles, TileHalo, TileNeighbour } from './halo.js';
 import { haloWidth } from './halo-prediction.js';
+import { type HistoryUse, historyDates } from './history.js';
 import type { CardSummary } from './model-card.js';
 import type { ChosenModel } from './model-choice.js';
 import { getModelSpec } from './models/builtin.js';
-import type { ModelSpec } from './models/spec.js';
+import { type ModelSpec, requiredBands } from './models/spec.js';
 import type { PredictTask } from './predict-tile.js';
 import { priorDates } from './prior.js';
 
@@ -86,6 +87,8 @@ export async function* planPrediction(
   const read = { width: own.width, height: own.height, ...size };
   const group = pixelSize?.group ?? own.name;
   const readsPrior = hasPrior(model);
+  const { choice } = model.card as CardSummary;
+  const history = choice ? await historyTiles(storage, spec, tile, choice.history.use) : [];
   const planned =
     neighbours && (await planHalo(neighbours, tile, { spec, group, size: read, values, readsPrior, dilate }));
   const others = readsPrior && !planned ? await priorTiles(storage, spec, tile, dilate) : [];
@@ -103,6 +106,7 @@ export async function* planPrediction(
   yield {
     ...derivation,
     facts: planned?.isPartial ? { ...facts, model: { ...facts.model, halo: 'partial' } } : facts,
+    ...(choice && { history: history.map((other) => other.tile) }),
     // A new or changed date of the prior, or neighbour, replaces the tile.
     around: [...others.map((other) => other.tile), ...(planned?.tiles ?? [])],
     warnings: planned
@@ -116,6 +120,7 @@ export async function* planPrediction(
       date,
       others: others.map((other) => other.date),
       ...(planned && { halo: planned.halo }),
+      ...(choice && { history: { dates: history.map((other) => other.date), use: choice.history.use } }),
       size,
       areCounts: values === 'scaled counts',
       groups: {
@@ -146,6 +151,25 @@ async function priorTiles(
   const filter = parseFilter({ collections: [collection], geocode, source });
   const found = await storage.getTiles(searchTiles(storage.index, filter).ids);
   return nearestDates(tile, otherDates(storage, spec, tile, found, dilate));
+}
+
+/** Returns the measured dates of the cell of a tile that are its history. */
+async function historyTiles(
+  storage: Storage,
+  spec: ModelSpec,
+  tile: TileRecord,
+  use: HistoryUse,
+): Promise<PriorTile[]> {
+  const { collection, geocode } = tile;
+  const filter = parseFilter({ collections: [collection], geocode, source: 'raw' });
+  const found = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const bands = requiredBands(spec);
+  const dates = historyDates(found, tile.start, use, ({ start }) => start);
+  return dates.flatMap((other) => {
+    const isOfCell = other.grid === tile.grid && areAlike(spec.inputs, tile, other);
+    const date = isOfCell ? acquisitionFiles(storage, bands, other) : null;
+    return date ? [{ tile: other, date }] : [];
+  });
 }
 
 interface HaloDates {

@@ -26,6 +26,7 @@ import {
 } from './acquisitions.js';
 import { fillClouds } from './cloud-filling.js';
 import { fillBlendedClouds } from './cloud-halo.js';
+import { type HistoryFiles, imagesOf } from './date-errors.js';
 import { predictionFailed } from './errors.js';
 import {
   type HaloTask,
@@ -36,7 +37,8 @@ import {
   tileWithHalo,
 } from './halo.js';
 import { boxPredictor, haloWidth } from './halo-prediction.js';
-import type { ModelSpec } from './models/spec.js';
+import { historyPlanes } from './history.js';
+import { type ModelSpec, withHistory } from './models/spec.js';
 import { PriorFits } from './prior.js';
 import { predictImage } from './windows.js';
 
@@ -48,6 +50,8 @@ export interface PredictTask {
   date: AcquisitionFiles;
   /** Other dates of the cell, for cloud removal of a tile that is mapped alone. */
   others?: AcquisitionFiles[];
+  /** The dates of the cell that its model reads as history. Absent if it reads none. */
+  history?: HistoryFiles;
   /** The surroundings of the tile. Absent if it is mapped alone. */
   halo?: TileHalo;
   /** Size at which the inputs are read and the tile is written. Default: the size of the coarsest input. */
@@ -58,27 +62,29 @@ export interface PredictTask {
   groups: Record<string, string>;
 }
 
-/** Encoding of predicted indices. Ten thousandths are far below any error of a model. */
-const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, maximum: 32767 };
+/** Encoding of predicted indices, which are within -1 and 1. Ten thousandths are far below any error of a model. */
+const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, maximum: 10_000 };
 
 /** Returns null if no pixel of the tile can be read. `fits`: those of former tiles. Throws TW_TRAIN_PREDICT. */
 export async function predictTile(
   tf: Tf,
-  spec: ModelSpec,
+  plain: ModelSpec,
   task: PredictTask,
   load: LoadModel,
   fits = new PriorFits(),
 ): Promise<MadeTile | null> {
-  if (spec.target.kind === 'clear') return cloudFreeTile(tf, spec, task, load, fits);
+  if (plain.target.kind === 'clear') return cloudFreeTile(tf, plain, task, load, fits);
   const { date, size, halo } = task;
+  const spec = task.history ? withHistory(plain) : plain;
   const read = await readAcquisitions([date], undefined, size);
   if ('skipped' in read) throw predictionFailed(read.skipped);
   const [pixels] = read.dates;
   const inputMask = mappableMask(pixels, spec.inputs);
   if (!inputMask.includes(1)) return null;
+  const history = task.history && (await historyOfTile(plain, pixels, task.history));
   const plane = halo
-    ? await predictBlended(tf, spec, pixels, { ...task, halo }, load)
-    : predictAlone(tf, spec, pixels, inputMask, await load(task.model));
+    ? await predictBlended(tf, spec, pixels, { ...task, halo }, load, history)
+    : predictAlone(tf, spec, pixels, inputMask, await load(task.model), history);
   // Predictions can be NaN or infinite if weights or a pixel are too large.
   const valid = inputMask.map((is, at) => (is && Number.isFinite(plane[at]) ? 1 : 0));
   if (!valid.includes(1)) throw predictionFailed('the prediction is not finite for any of its pixels');
@@ -95,15 +101,27 @@ export async function predictTile(
   return encodePredictedTile(task, pixels, { dataType, nodata, bands, stored, valid: [valid] }, codes);
 }
 
+/** The planes of the history of a tile. Dates that cannot be read with it are left out. */
+async function historyOfTile(
+  spec: ModelSpec,
+  { time, width, height }: AcquisitionPixels,
+  { dates, use }: HistoryFiles,
+): Promise<Float32Array[]> {
+  const images = await imagesOf(spec, dates, { width, height });
+  return historyPlanes(spec, { time, width }, images, use, { column: 0, row: 0, width, height });
+}
+
 function predictAlone(
   tf: Tf,
   spec: ModelSpec,
   { width, height, bands }: AcquisitionPixels,
   inputMask: Uint8Array,
   model: LayersModel,
+  history: Float32Array[] = [],
 ): Float32Array {
-  const inputs = spec.inputs.map((name) => bands[name]!);
-  const [plane] = predictImage(tf, model, spec, { width, height, inputs, inputMask });
+  const inputs = [...spec.inputs.map((name) => bands[name]!), ...history];
+  const image = { width, height, inputs, inputMask, ...(spec.history && { history: spec.inputs.length }) };
+  const [plane] = predictImage(tf, model, spec, image);
   return plane;
 }
 
@@ -128,6 +146,7 @@ export async function predictBlended(
   pixels: AcquisitionPixels,
   { model, halo }: Pick<HaloTask, 'model' | 'halo'>,
   load: LoadModel,
+  history?: Float32Array[],
 ): Promise<Float32Array> {
   const { width, height } = pixels;
   const kind = spec.target.kind === 'mean' ? 'mean' : 'map';
@@ -139,6 +158,7 @@ export async function predictBlended(
     width: Math.min(haloWidth(spec), width, height),
     origin: halo.origin,
     inputs: spec.inputs,
+    history,
   });
   const predict = boxPredictor(tf, spec, image);
   const plane = predict(await load(model), image.tile);

@@ -4,6 +4,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
 import { runModel } from './batches.js';
 import type { PixelBox } from './halo.js';
+import { fillHistory } from './history.js';
 import type { ModelSpec } from './models/spec.js';
 
 /** North-western pixel of a window. */
@@ -92,6 +93,8 @@ interface InferenceImage {
   inputs: Float32Array[];
   /** 1 where the model may read the inputs. */
   inputMask: Uint8Array;
+  /** Number of the first plane of the history among the inputs. Absent if the model reads none. */
+  history?: number;
 }
 
 /** Maximum number of pixels in one call of the model. */
@@ -138,7 +141,12 @@ export function predictWindows(
   const most = Math.max(1, Math.floor(MAX_BATCH_PIXELS / size ** 2));
   for (let from = 0; from < origins.length; from += most) {
     const some = origins.slice(from, from + most);
-    const batch = tf.tensor4d(windowBatch(image, some, size), [some.length, size, size, image.inputs.length]);
+    const batch = tf.tensor4d(windowBatch(image, some, size, target.kind === 'mean'), [
+      some.length,
+      size,
+      size,
+      image.inputs.length,
+    ]);
     const values = runModel(tf, model, batch);
     batch.dispose();
     for (const [i, { row, column }] of some.entries()) {
@@ -164,16 +172,20 @@ export function holdsAny(
   return false;
 }
 
-/** Returns windows as model inputs: masked pixels have the mean of the window, pixels outside of the image the nearest pixel. */
+/**
+ * Returns windows as model inputs: masked pixels have the mean of the window, pixels outside of the image the nearest pixel. `isOneValue`: the
+ * model predicts one value for a window.
+ */
 function windowBatch(
-  { width, height, inputs, inputMask }: InferenceImage,
+  { width, height, inputs, inputMask, history = inputs.length }: InferenceImage,
   origins: WindowOrigin[],
   size: number,
+  isOneValue: boolean,
 ): Float32Array {
   const bands = inputs.length;
   const pixels = size * size;
   const values = new Float32Array(origins.length * pixels * bands);
-  /** Index in the image of each pixel of the window, or -1 if it is masked. */
+  /** Index in the image of each pixel of the window. */
   const from = new Int32Array(pixels);
   for (const [i, { row, column }] of origins.entries()) {
     let readable = 0;
@@ -181,18 +193,24 @@ function windowBatch(
       const start = clamp(row + y, height) * width;
       for (let x = 0; x < size; x++, pixel++) {
         const at = start + clamp(column + x, width);
-        from[pixel] = inputMask[at] ? at : -1;
+        from[pixel] = at;
         readable += inputMask[at];
       }
     }
-    for (let b = 0; b < bands; b++) {
+    for (let b = 0; b < history; b++) {
       const plane = inputs[b];
       let sum = 0;
-      for (let pixel = 0; pixel < pixels; pixel++) if (from[pixel] >= 0) sum += plane[from[pixel]];
+      for (let pixel = 0; pixel < pixels; pixel++) if (inputMask[from[pixel]]) sum += plane[from[pixel]];
       const mean = sum / readable;
       for (let pixel = 0, to = i * pixels * bands + b; pixel < pixels; pixel++, to += bands)
-        values[to] = from[pixel] >= 0 ? plane[from[pixel]] : mean;
+        values[to] = inputMask[from[pixel]] ? plane[from[pixel]] : mean;
     }
+    if (history === bands) continue;
+    const planes = inputs.slice(history).map((plane) => Float32Array.from(from, (at) => plane[at]));
+    fillHistory(planes, isOneValue);
+    for (const [p, plane] of planes.entries())
+      for (let pixel = 0, to = i * pixels * bands + history + p; pixel < pixels; pixel++, to += bands)
+        values[to] = plane[pixel];
   }
   return values;
 }
