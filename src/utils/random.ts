@@ -22,8 +22,8 @@ export function randomStream(seed: number): RandomStream {
 }
 
 /**
- * The seed of one of several streams of a seed, such as that of a rank. Streams of other seeds and numbers differ: stream 1 of seed 1 is not
- * stream 0 of seed 2.
+ * The seed of one of several streams of a seed, such as that of a rank. Streams of other seeds and numbers differ: stream 1 of seed 1 is
+ * not stream 0 of seed 2.
  */
 export function streamSeed(seed: number, stream: number): number {
   const { next } = randomStream(seed);
