@@ -272,7 +272,7 @@ async function detect(client: Client, node: TilewrightNode, places: Place[], lat
   const series = new Map<string, Series>();
   for (const { geocode } of places) {
     const card = (await node.storage.models.get(`ndvi_land_g${geocode}`))?.card as CardSummary | undefined;
-    const known = card?.dateErrors?.map(({ error }) => error) ?? [];
+    const known = card?.dateErrors?.filter(({ trained }) => !trained).map(({ error }) => error) ?? [];
     series.set(geocode, { geocode, known, fresh: [], changedFrom: -1, changedTimes: [] });
   }
   for (const { datetime } of later) {

@@ -12,10 +12,12 @@ import {
 import type { PixelGrid } from '../grid/index.js';
 import {
   allocatePixels,
+  areaMean,
   buildControlGrid,
   fillValueFor,
   nodataAsType,
   type PixelArray,
+  pixelAreas,
   readImage,
   warp,
 } from '../raster/index.js';
@@ -110,51 +112,19 @@ export function resizeBand(band: Band, to: PixelGrid, empty: number): PixelArray
 }
 
 /** The mean of the valid pixels that a larger pixel covers, weighted by area. A pixel holds data if the pixel at its centre does. */
-function resizeByAreaMean(
-  { width, height, pixels, nodata }: Band,
-  to: PixelGrid,
-  out: PixelArray,
-  empty: number,
-): void {
-  const columns = areaWeights(width, to.width);
-  const rows = areaWeights(height, to.height);
+function resizeByAreaMean(band: Band, to: PixelGrid, out: PixelArray, empty: number): void {
+  const { width, height, pixels, nodata } = band;
   const isFloat = pixels instanceof Float32Array || pixels instanceof Float64Array;
-  const isHole = (value: number) => value === nodata || Number.isNaN(value);
-  for (const [y, { first: top, shares: down }] of rows.entries()) {
-    for (const [x, { first: left, shares: across }] of columns.entries()) {
-      const centre =
-        Math.floor(((y + 0.5) * height) / to.height) * width + Math.floor(((x + 0.5) * width) / to.width);
-      let sum = 0;
-      let weight = 0;
-      for (let row = 0; row < down.length; row++) {
-        for (let column = 0; column < across.length; column++) {
-          const value = pixels[(top + row) * width + left + column];
-          if (isHole(value)) continue;
-          sum += value * down[row] * across[column];
-          weight += down[row] * across[column];
-        }
-      }
-      const mean = isFloat ? sum / weight : Math.round(sum / weight);
-      // A mean that equals the nodata value moves to its neighbour.
-      const besideHole = mean === nodata ? (mean > 0 ? mean - 1 : mean + 1) : mean;
-      out[y * to.width + x] = isHole(pixels[centre]) ? empty : besideHole;
-    }
+  const means = areaMean(pixels, pixelAreas(band, to), nodata);
+  for (const [at, value] of means.entries()) {
+    const row = Math.floor(((Math.floor(at / to.width) + 0.5) * height) / to.height);
+    const column = Math.floor((((at % to.width) + 0.5) * width) / to.width);
+    const centre = pixels[row * width + column];
+    const mean = isFloat ? value : Math.round(value);
+    // A mean that equals the nodata value moves to its neighbour.
+    const besideHole = mean === nodata ? (mean > 0 ? mean - 1 : mean + 1) : mean;
+    out[at] = centre === nodata || Number.isNaN(centre) ? empty : besideHole;
   }
-}
-
-/** For each of `to` equal parts of a line of `from` pixels: the first pixel that it covers, and the covered share of each pixel. */
-function areaWeights(from: number, to: number): { first: number; shares: number[] }[] {
-  return Array.from({ length: to }, (_, part) => {
-    const start = (part * from) / to;
-    const end = ((part + 1) * from) / to;
-    const first = Math.floor(start);
-    const count = Math.max(1, Math.min(from, Math.ceil(end - 1e-9)) - first);
-    const shares = Array.from(
-      { length: count },
-      (_, i) => Math.min(end, first + i + 1) - Math.max(start, first + i),
-    );
-    return { first, shares };
-  });
 }
 
 const typeOf = (pixels: PixelArray) =>

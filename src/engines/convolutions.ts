@@ -86,9 +86,9 @@ export function replaceConvolutionOfLayers(tf: Tf): void {
 
 const BACKEND = 'tensorflow';
 
-type Given = Parameters<KernelFunc>[0];
 type Shape = [number, number, number, number];
 type Pairs = [[number, number], [number, number]];
+type ExplicitPadding = Exclude<Conv2DAttrs['pad'], string | number>;
 type Attributes = Pick<Conv2DAttrs, 'strides' | 'pad' | 'dimRoundingMode' | 'dataFormat'> & WithDilations;
 
 /** Call it once for a `tf`, after the backend of tfjs-node has started. */
@@ -96,19 +96,31 @@ export function completeNativeConvolutions(tf: Tf): void {
   const replace = (name: string, make: (stock: KernelFunc) => KernelFunc) =>
     replaceKernel(tf, BACKEND, name, make);
   for (const name of [tf.Conv2D, tf.FusedConv2D])
-    replace(name, (stock) => (given) => stock({ ...given, attrs: explicitlyPadded(given.attrs) }));
+    replace(name, (stock) => (given) => {
+      const attrs = given.attrs as NamedAttrMap & Attributes;
+      return stock({ ...given, attrs: { ...attrs, pad: explicitPadding(attrs.pad) } });
+    });
   replace(tf.Conv2DBackpropInput, (stock) => backpropInput(tf, stock));
   replace(tf.Conv2DBackpropFilter, (stock) => backpropFilter(tf, stock));
   // The stock layer refuses dilation.
   replaceConvolutionOfLayers(tf);
 }
 
-/** TensorFlow accepts the padding of each side, but not one number. */
-function explicitlyPadded(attrs: Given['attrs']): Given['attrs'] {
-  const { pad } = attrs as NamedAttrMap & Attributes;
-  if (typeof pad !== 'number') return attrs;
-  const sides = [pad, pad];
-  return { ...attrs, pad: [[0, 0], sides, sides, [0, 0]] };
+/**
+ * The padding of each side in place of one number for all. TensorFlow does not accept one number; tfjs does, but derives the width of the
+ * output from the height of the filter and of the stride.
+ */
+export function explicitPadding<Pad extends Attributes['pad']>(
+  pad: Pad,
+): Exclude<Pad, number> | ExplicitPadding {
+  if (typeof pad !== 'number') return pad as Exclude<Pad, number>;
+  if (!Number.isInteger(pad)) throw new Error(`a padding of ${pad} pixels is not supported`);
+  return [
+    [0, 0],
+    [pad, pad],
+    [pad, pad],
+    [0, 0],
+  ];
 }
 
 function backpropInput(tf: Tf, stock: KernelFunc): KernelFunc {

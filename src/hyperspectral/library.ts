@@ -4,6 +4,7 @@ import { extname } from 'node:path';
 import { readEnviLibrary, type SpectralLibrary, toNanometres } from '../raster/index.js';
 import { NUMBER, objectOf } from '../utils/json-schema.js';
 import { badLibrary, libraryRange, libraryShape } from './errors.js';
+import { interpolationWeights, responseWeights } from './sensors.js';
 import type { AnalysedBand } from './tile-spectrum.js';
 import { readSmallText, unitInHeading, wavelengthSteps, widestStep } from './wavelengths.js';
 
@@ -20,14 +21,9 @@ interface ResampledLibrary {
   values: Float64Array;
 }
 
-/** Full width at half maximum of a normal distribution, in standard deviations. */
-const FWHM_IN_DEVIATIONS = 2 * Math.sqrt(2 * Math.log(2));
-/** Smallest number of samples within a band for a weighted mean. */
-const MIN_SAMPLES = 3;
-
 /**
- * If the library is finer than a band, the value is the mean of its samples weighted by a normal distribution of the band's FWHM; otherwise
- * it is interpolated linearly between the two samples beside the centre. Bands beyond the ends of the library and in its gaps are left out.
+ * A band with an FWHM gets the weights of `responseWeights` if the library covers the FWHM. Other values are interpolated linearly between
+ * the two samples beside the centre. Bands beyond the ends of the library and in its gaps are left out.
  */
 export function resampleLibrary(
   { wavelengths, spectra }: Library,
@@ -64,33 +60,13 @@ interface Weight {
 }
 
 function weightsOf(
-  { wavelength, fwhm }: AnalysedBand,
+  { name, wavelength, fwhm }: AnalysedBand,
   sorted: number[],
   widest: number,
 ): Weight[] | undefined {
-  const right = sorted.findIndex((value) => value >= wavelength);
-  if (right < 0) return undefined;
-  if (sorted[right] === wavelength && fwhm === undefined) return [{ at: right, weight: 1 }];
-  if (right === 0 && sorted[0] !== wavelength) return undefined;
-  const left = Math.max(0, right - 1);
-  if (sorted[right] - sorted[left] > widest && sorted[right] !== wavelength) return undefined;
-  if (fwhm !== undefined) {
-    const inside = [...sorted.keys()].filter((at) => Math.abs(sorted[at] - wavelength) <= fwhm);
-    const count = inside.filter((at) => Math.abs(sorted[at] - wavelength) <= fwhm / 2).length;
-    if (count >= MIN_SAMPLES) return normal(inside, sorted, wavelength, fwhm / FWHM_IN_DEVIATIONS);
-  }
-  if (sorted[right] === wavelength) return [{ at: right, weight: 1 }];
-  const share = (wavelength - sorted[left]) / (sorted[right] - sorted[left]);
-  return [
-    { at: left, weight: 1 - share },
-    { at: right, weight: share },
-  ];
-}
-
-function normal(inside: number[], sorted: number[], centre: number, deviation: number): Weight[] {
-  const weights = inside.map((at) => Math.exp(-(((sorted[at] - centre) / deviation) ** 2) / 2));
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
-  return inside.map((at, i) => ({ at, weight: weights[i] / total }));
+  const response = fwhm === undefined ? undefined : responseWeights({ name, wavelength, fwhm }, sorted);
+  const weights = response ?? interpolationWeights(wavelength, sorted, widest);
+  return weights && [...weights].flatMap((weight, at) => (weight === 0 ? [] : { at, weight }));
 }
 
 const MAX_SPECTRA = 100;

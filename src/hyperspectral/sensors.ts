@@ -63,8 +63,8 @@ const RESPONSE_REACH_FWHM = 1.5;
 const MIN_BANDS_IN_RESPONSE = 2;
 
 /**
- * Weights of spectrometer bands in a band of a sensor, which sum to one; undefined if the bands do not cover it. `wavelengths`: nm, in any
- * order.
+ * Weights of the bands of a spectrometer, or of the samples of a library, in a band of a sensor; they sum to one. Undefined if the bands do
+ * not cover it. `wavelengths`: nm, in any order.
  *
  * The weight of a band is the response 2^-(2 (w - centre) / FWHM)² at its centre w, times the width of the spectrum that it represents:
  * half the distance to the neighbour on either side, in order of wavelength. Overlapping detectors thus do not count twice. If fewer than
@@ -84,15 +84,11 @@ export function responseWeights(
   const slack = usualStep(steps) / 2;
   const isWithin = low >= sorted[0] - slack && high <= sorted.at(-1)! + slack;
   const touchesGap = steps.some((step, i) => step > widest && sorted[i] < high && sorted[i + 1] > low);
-  const right = sorted.findIndex((value) => value >= centre);
-  if (!isWithin || touchesGap || right < 0 || (right === 0 && sorted[0] !== centre)) return undefined;
+  const beside = interpolationWeights(centre, sorted);
+  if (!isWithin || touchesGap || !beside) return undefined;
   const weights = new Float64Array(wavelengths.length);
   if (sorted.filter((value) => value >= low && value <= high).length < MIN_BANDS_IN_RESPONSE) {
-    const left = Math.max(0, right - 1);
-    const span = sorted[right] - sorted[left];
-    const share = span === 0 ? 1 : (centre - sorted[left]) / span;
-    weights[order[left]] += 1 - share;
-    weights[order[right]] += share;
+    for (const [i, value] of beside.entries()) weights[order[i]] = value;
     return weights;
   }
   const step = (i: number) => Math.min(widest, steps[i] ?? steps[i < 0 ? 0 : steps.length - 1]);
@@ -103,6 +99,25 @@ export function responseWeights(
   });
   const total = raw.reduce((sum, value) => sum + value, 0);
   for (const [i, value] of raw.entries()) weights[order[i]] = value / total;
+  return weights;
+}
+
+/**
+ * Weights of the two samples beside a wavelength for linear interpolation. Undefined if it lies beyond the samples, or between two that are
+ * more than `widest` apart. `sorted`: nm, ascending.
+ */
+export function interpolationWeights(
+  wavelength: number,
+  sorted: readonly number[],
+  widest = Infinity,
+): Float64Array | undefined {
+  const right = sorted.findIndex((value) => value >= wavelength);
+  const left = sorted[right] === wavelength ? right : right - 1;
+  if (left < 0 || sorted[right] - sorted[left] > widest) return undefined;
+  const share = left === right ? 1 : (wavelength - sorted[left]) / (sorted[right] - sorted[left]);
+  const weights = new Float64Array(sorted.length);
+  weights[left] = 1 - share;
+  weights[right] = share;
   return weights;
 }
 

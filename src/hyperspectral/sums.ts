@@ -147,7 +147,7 @@ export function bandStatistics({ pixels, mean, scatter }: BandMoments): BandStat
   return { pixels, mean, covariance: scatter.map((sum) => sum / (pixels - 1)) };
 }
 
-/** Sums are over pixels, or over differences between neighbouring pixels of a row. */
+/** Sums are over pixels, or over differences between neighbouring pixels of a row or column. */
 export type SummedQuantity = 'pixels' | 'differences';
 
 /** Sums the pixels of a tile. */
@@ -191,21 +191,28 @@ function productsOf(summed: SummedQuantity, bands: number, dataType: DataType): 
 }
 
 /**
- * Differences between each pixel and its western neighbour in the same block, if both are clear and have data. Neighbours show nearly the
- * same ground, so they differ mostly by noise (Green et al. 1988).
+ * Differences between each pixel and its western neighbour, then between each pixel and its northern one, in the same block, if both are
+ * clear and have data. Neighbours show nearly the same ground, so they differ mostly by noise (Green et al. 1988). One direction alone
+ * would count the stripes between the detectors of a scanner fully or not at all.
  */
 function differences({ bands, indexes, stride }: SpectrumBlock): {
   bands: PixelArray[];
   indexes: Int32Array;
 } {
-  const pairs = indexes.filter((index, i) => i > 0 && indexes[i - 1] === index - 1 && index % stride !== 0);
+  const isUsed = new Uint8Array(bands[0].length);
+  for (const index of indexes) isUsed[index] = 1;
+  const west = indexes.filter((index) => index % stride !== 0 && isUsed[index - 1] === 1);
+  const north = indexes.filter((index) => isUsed[index - stride] === 1);
+  const count = west.length + north.length;
   // The difference of two numbers of 16 bits fits into 32.
   const areShort = bands[0].BYTES_PER_ELEMENT <= 2;
   return {
-    indexes: Int32Array.from(pairs.keys()),
+    indexes: Int32Array.from({ length: count }, (_, i) => i),
     bands: bands.map((band) => {
-      const out = areShort ? new Int32Array(pairs.length) : new Float64Array(pairs.length);
-      for (let i = 0; i < pairs.length; i++) out[i] = band[pairs[i]] - band[pairs[i] - 1];
+      const out = areShort ? new Int32Array(count) : new Float64Array(count);
+      let to = 0;
+      for (const index of west) out[to++] = band[index] - band[index - 1];
+      for (const index of north) out[to++] = band[index] - band[index - stride];
       return out;
     }),
   };

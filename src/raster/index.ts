@@ -45,6 +45,7 @@ export {
   openRaster,
   readTiffFrom,
 } from './open.js';
+export { type Areas, areaMean, pixelAreas } from './pixels/area-mean.js';
 export {
   allocatePixels,
   bytesPerSample,
@@ -84,10 +85,8 @@ export {
   type GdalBlocks,
   type Hdf5Blocks,
   type Hdf5CubeBlocks,
-  type HeaderOf,
   Mask,
   type MatBlocks,
-  type MissingNumbers,
   type MultiDatasetFile,
   type PixelArray,
   type RasterHeader,
@@ -97,7 +96,6 @@ export {
   type Resampling,
   type SpectralLibrary,
   type SpectralTags,
-  type StoredType,
   type Subdataset,
   type TiffBlocks,
   type Window,

@@ -1,12 +1,15 @@
 /** Dates of a cell: their files, and their pixels, which are read as physical values at one size, with masks of the usable ones. */
 import type { PixelGrid } from '../grid/index.js';
 import {
+  type Areas,
+  areaMean,
   type BandValidity,
   type ImageFile,
   imageKey,
   Mask,
   openImage,
   type PixelArray,
+  pixelAreas,
   type RasterHeader,
   readImage,
   readValidity,
@@ -106,9 +109,9 @@ export async function readAcquisitionWindow(
   for (const key of new Set(wanted.map(([, file]) => imageKey(file)))) {
     const own = wanted.filter(([, file]) => imageKey(file) === key);
     const numbers = own.map(([, { band }]) => band);
-    const { stored, valid, parts } = await readParts(own[0][1], numbers, size, window);
+    const { stored, valid, areas } = await readAreas(own[0][1], numbers, size, window);
     for (const [i, [name, file]] of own.entries())
-      bands[name] = coarsen(physical(stored[i], valid[i], file), parts, meanOfFinite);
+      bands[name] = coarsen(physical(stored[i], valid[i], file), areas);
   }
   const { width, height } = window;
   return { time: files.time, width, height, bands, mask: await readMaskWindow(files, size, window) };
@@ -125,8 +128,8 @@ async function readMaskWindow(
   const row = Math.max(0, window.row - margin);
   const width = Math.min(size.width, window.column + window.width + margin) - column;
   const height = Math.min(size.height, window.row + window.height + margin) - row;
-  const { stored, parts } = await readParts(mask, [0], size, { column, row, width, height });
-  const codes = coarsen(new Uint8Array(stored[0]), parts, worstCode);
+  const { stored, areas } = await readAreas(mask, [0], size, { column, row, width, height });
+  const codes = worstCodes(stored[0], areas);
   // The share is that of the cell, not of this part.
   const inPart = { x: (rim.x * size.width) / width, y: (rim.y * size.height) / height };
   const wide = widenClouds(codes, width, height, inPart);
@@ -140,14 +143,11 @@ async function readMaskWindow(
 const NO_RIM = { x: 0, y: 0 };
 
 /** Reads the pixels of an image that a window of a coarser size covers. */
-async function readParts(image: ImageFile, bands: number[], size: PixelGrid, window: Window) {
+async function readAreas(image: ImageFile, bands: number[], size: PixelGrid, window: Window) {
   const header = await openImage(image);
-  const across = coveredParts(header.width, size.width, span(window.column, window.width));
-  const down = coveredParts(header.height, size.height, span(window.row, window.height));
-  const covering = { column: across.from, row: down.from, width: across.count, height: down.count };
-  const parts: Parts = { columns: across.parts, rows: down.parts };
-  const stored = await readWindow(header, bands, covering);
-  return { stored, valid: await readValidity(header, bands, covering, stored), parts };
+  const areas = pixelAreas(header, size, window);
+  const stored = await readWindow(header, bands, areas.covering);
+  return { stored, valid: await readValidity(header, bands, areas.covering, stored), areas };
 }
 
 /** Returns the reason why two dates of a cell cannot be trained together; undefined if their sizes are equal. */
@@ -156,7 +156,7 @@ export function differInSize(a: PixelGrid, b: PixelGrid): string | undefined {
   return `the dates differ in size: ${sizeOf(a)} and ${sizeOf(b)} px`;
 }
 
-/** Finer bands are averaged to the common size. */
+/** Finer bands are averaged to the common size, weighted by area. */
 async function readAcquisition(
   files: AcquisitionFiles,
   rasters: ReadRasters,
@@ -172,7 +172,7 @@ async function readAcquisition(
   for (const [name, file] of wanted) {
     const raster = rasters.get(imageKey(file))!;
     const values = physical(raster.bands.get(file.band)!, raster.valid.get(file.band), file);
-    bands[name] = coarsen(values, partsOf(raster.header, size), meanOfFinite);
+    bands[name] = coarsen(values, pixelAreas(raster.header, size));
     const brightness = meanOfFinite(bands[name]);
     if (Math.abs(brightness) > MAX_REFLECTANCE)
       return {
@@ -277,71 +277,34 @@ MASK_PRIORITY.forEach((code, rank) => {
   SEVERITY[code] = rank;
 });
 
-/** Returns the first of the codes by priority. */
-const worstCode = (codes: number[]): number => codes.reduce((a, b) => (SEVERITY[b] < SEVERITY[a] ? b : a));
-
 /** Resamples mask codes to a coarser size. A pixel has the worst code of all pixels that it covers, even partly. */
 export function coarsenMask(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
-  return coarsen(new Uint8Array(codes), partsOf(fine, coarse), worstCode);
+  return worstCodes(codes, pixelAreas(fine, coarse));
 }
 
-/** The fine pixels [from, to) of a row or column that each coarse pixel covers, even partly. */
-type Part = [from: number, to: number];
-
-interface Parts {
-  columns: Part[];
-  rows: Part[];
-}
-
-/**
- * Resamples to a coarser size: bands by the mean, mask codes by the worst code. `reduce` returns the value of a pixel from all values that
- * it covers.
- */
-function coarsen<T extends Float32Array | Uint8Array>(
-  values: T,
-  { columns, rows }: Parts,
-  reduce: (covered: number[]) => number,
-): T {
-  const size = columns.length * rows.length;
-  if (size === values.length) return values;
-  const width = columns.at(-1)![1];
-  const coarser = values.slice(0, size) as T;
-  let pixel = 0;
-  for (const [top, bottom] of rows)
-    for (const [left, right] of columns) {
-      const covered: number[] = [];
-      for (let row = top; row < bottom; row++)
-        for (let column = left; column < right; column++) covered.push(values[row * width + column]);
-      coarser[pixel++] = reduce(covered);
+function worstCodes(codes: PixelArray, { covering, columns, rows }: Areas): Uint8Array {
+  const worst = new Uint8Array(columns.length * rows.length);
+  let to = 0;
+  for (const { first: top, weights: down } of rows)
+    for (const { first: left, weights: across } of columns) {
+      let code = codes[top * covering.width + left];
+      for (let y = 0; y < down.length; y++)
+        for (let x = 0; x < across.length; x++) {
+          const other = codes[(top + y) * covering.width + left + x];
+          if (SEVERITY[other] < SEVERITY[code]) code = other;
+        }
+      worst[to++] = code;
     }
-  return coarser;
+  return worst;
 }
 
-/** Returns the parts of a whole image. */
-function partsOf(fine: PixelGrid, coarse: PixelGrid): Parts {
-  return {
-    columns: coveredParts(fine.width, coarse.width, span(0, coarse.width)).parts,
-    rows: coveredParts(fine.height, coarse.height, span(0, coarse.height)).parts,
-  };
-}
-
-const span = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
-
-/**
- * A row or column of `fine` pixels is divided into `coarse` equal parts. Returns the range of fine pixels that the parts `wanted` cover,
- * and each part relative to the start of that range.
- */
-function coveredParts(
-  fine: number,
-  coarse: number,
-  wanted: number[],
-): { from: number; count: number; parts: Part[] } {
-  const parts = wanted.map(
-    (i): Part => [Math.floor((i * fine) / coarse), Math.ceil(((i + 1) * fine) / coarse)],
+/** Infinite pixels do not count. Values that have the coarse size already are returned as they are. */
+function coarsen(values: Float32Array, areas: Areas): Float32Array {
+  if (areas.columns.length * areas.rows.length === values.length) return values;
+  return areaMean(
+    values.map((value) => (Number.isFinite(value) ? value : NaN)),
+    areas,
   );
-  const [from] = parts[0];
-  const count = parts.at(-1)![1] - from;
-  return { from, count, parts: parts.map(([start, end]) => [start - from, end - from]) };
 }
 
 /** NaN if no value is finite. */

@@ -3,6 +3,7 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
 import type { PixelGrid } from '../grid/index.js';
+import type { Window } from '../raster/index.js';
 import { randomStream, shuffledOrder } from '../utils/random.js';
 import { medianOfSorted } from '../utils/sorted.js';
 import {
@@ -26,12 +27,14 @@ const HAZE_RADIUS_PX = 8;
 const SAMPLE_SEED = 1;
 
 /**
- * Returns a random sample of at most `limit` patches of all ground of the cell, without overlap; the same image gives the same patches.
- * Pixels near cloud do not count. The result has no patch if too few pixels are clear.
+ * Returns a random sample of at most `limit` patches, without overlap, of the held-out ground or of the other ground; the same image gives
+ * the same patches. Pixels near cloud do not count. The result has no patch if too few pixels are clear.
  */
 function samplePatches(
   spec: ModelSpec,
   image: LabelledImage,
+  heldOut: Window,
+  trained: boolean,
   limit: number,
   history: HistorySource | undefined,
 ): Patches {
@@ -45,7 +48,19 @@ function samplePatches(
   const withoutHaze = (usable: Uint8Array) => usable.map((is, at) => (hazy[at] ? 0 : is));
   const clear = { ...image, inputMask: withoutHaze(inputMask), targetMask: withoutHaze(targetMask) };
   const { patchSize } = spec;
-  const origins = usableOrigins([clear], { column: 0, row: 0, width, height }, patchSize, patchSize);
+  const ground = trained ? { column: 0, row: 0, width, height } : heldOut;
+  const isOutside = ({ from }: { from: number }) => {
+    const [column, row] = [from % width, Math.floor(from / width)];
+    return (
+      column + patchSize <= heldOut.column ||
+      column >= heldOut.column + heldOut.width ||
+      row + patchSize <= heldOut.row ||
+      row >= heldOut.row + heldOut.height
+    );
+  };
+  const origins = usableOrigins([clear], ground, patchSize, patchSize).filter(
+    (origin) => !trained || isOutside(origin),
+  );
   const chosen = shuffledOrder(origins.length, randomStream(SAMPLE_SEED).next).subarray(0, limit).sort();
   return collectPatches(
     spec,
@@ -55,7 +70,7 @@ function samplePatches(
   );
 }
 
-/** The error on a sample of the patches of one date. */
+/** The error on a sample of the patches of one date, on one of two grounds. */
 export interface DateError {
   /** RFC 3339. */
   datetime: string;
@@ -63,6 +78,8 @@ export interface DateError {
   error: number;
   /** Patches of the sample. */
   patches: number;
+  /** True for the ground on which the model was trained, and its surroundings. Absent for the ground held out from the training. */
+  trained?: true;
 }
 
 /** Files of the dates that are the history of a place. */
@@ -88,35 +105,44 @@ export async function imagesOf(
   return images;
 }
 
-/** Pixels of the largest and of the smallest sample: 128 and 24 patches of 16 x 16 pixels. */
-const MAX_SAMPLE_PIXELS = 2 ** 15;
-const MIN_SAMPLE_PIXELS = 24 * 16 ** 2;
+/** Pixels of the largest sample of a ground, and of the smallest ones: 64, and 8 and 24 patches of 16 x 16 pixels. */
+const MAX_SAMPLE_PIXELS = 2 ** 14;
+const MIN_HELD_OUT_PIXELS = 8 * 16 ** 2;
+const MIN_TRAINED_PIXELS = 24 * 16 ** 2;
 
 /**
- * Returns the errors of the dates that have enough clear patches, in their order. The sample of a date includes ground on which the model
- * was trained, if it was trained on this date. Dates of another size than `size` are left out. Reads one date after another; files in
- * `kept` are not read again. Throws what `readAcquisitions` throws.
+ * Returns the errors of the dates that have enough clear patches, in their order, on the ground `heldOut` and on the other ground. Dates of
+ * another size than `size` are left out. Reads one date after another; files in `kept` are not read again. Throws what `readAcquisitions`
+ * throws.
  */
 export async function dateErrors(
   tf: Tf,
   model: LayersModel,
   spec: ModelSpec,
   dates: AcquisitionFiles[],
+  heldOut: Window,
   { size, kept, history }: { size?: PixelGrid; kept?: ReadRasters; history?: HistoryFiles } = {},
 ): Promise<DateError[]> {
   const source = history && { images: await imagesOf(spec, history.dates, size, kept), use: history.use };
+  const sampled = source ? withHistory(spec) : spec;
   const pixels = spec.patchSize ** 2;
-  const [most, least] = [Math.floor(MAX_SAMPLE_PIXELS / pixels), Math.ceil(MIN_SAMPLE_PIXELS / pixels)];
+  const most = Math.floor(MAX_SAMPLE_PIXELS / pixels);
   const errors: DateError[] = [];
   for (const date of dates) {
     const read = await readAcquisitions([date], kept);
     if ('skipped' in read) continue;
     const [image] = labelImages(spec, read.dates);
     if (size && differInSize(size, image) !== undefined) continue;
-    const patches = samplePatches(source ? withHistory(spec) : spec, image, most, source);
-    if (patches.count < least) continue;
-    const error = meanSquaredError(tf, model, patches);
-    errors.push({ datetime: new Date(date.time).toISOString(), error, patches: patches.count });
+    for (const trained of [false, true]) {
+      const patches = samplePatches(sampled, image, heldOut, trained, most, source);
+      if (patches.count * pixels < (trained ? MIN_TRAINED_PIXELS : MIN_HELD_OUT_PIXELS)) continue;
+      errors.push({
+        datetime: new Date(date.time).toISOString(),
+        error: meanSquaredError(tf, model, patches),
+        patches: patches.count,
+        ...(trained && { trained }),
+      });
+    }
   }
   return errors;
 }

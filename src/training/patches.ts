@@ -104,8 +104,8 @@ export interface AppliedHoldOut {
   from?: string;
   /** The days that the job named to be held out. */
   days?: string[];
-  /** The validation ground, in pixels of the cell. Absent in cards of older versions. */
-  window?: Window;
+  /** The validation ground, in pixels of the cell. */
+  window: Window;
 }
 
 /** Returns the set with only cloudy pixels counted for cloud removal, because these are the pixels that the model fills. */

@@ -203,16 +203,20 @@ export const modelUploadSchema = object(
     // Clients of older versions do not send these.
     bestEpoch: { type: 'integer', minimum: 0 },
     holdOut: object(
-      { side: { enum: ['eastern', 'western', 'southern', 'northern'] }, gap: count },
       {
-        from: { type: 'string', format: 'date-time' },
+        side: { enum: ['eastern', 'western', 'southern', 'northern'] },
+        gap: count,
         window: object({ column: count, row: count, width: count, height: count }),
       },
+      { from: { type: 'string', format: 'date-time' } },
     ),
     dateErrors: {
       type: 'array',
       maxItems: 10_000,
-      items: object({ datetime: { type: 'string', format: 'date-time' }, error: positive, patches: count }),
+      items: object(
+        { datetime: { type: 'string', format: 'date-time' }, error: positive, patches: count },
+        { trained: { const: true } },
+      ),
     },
     displayRange: { type: 'array', minItems: 2, maxItems: 2, items: number },
   },

@@ -83,7 +83,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const dateErrorsOf = async (model: LayersModel) =>
     spec.target.kind === 'clear'
       ? undefined
-      : dateErrors(tf, model, spec, task.dates, {
+      : dateErrors(tf, model, spec, task.dates, dataset.holdOut.window, {
           kept: cachedRasters?.rasters,
           ...(dataset.history && { history: { dates: trainedDates, use: dataset.history.use } }),
         });

@@ -21,6 +21,16 @@ export function randomStream(seed: number): RandomStream {
   return stream;
 }
 
+/**
+ * The seed of one of several streams of a seed, such as that of a rank. Streams of other seeds and numbers differ: stream 1 of seed 1 is
+ * not stream 0 of seed 2.
+ */
+export function streamSeed(seed: number, stream: number): number {
+  const { next } = randomStream(seed);
+  for (let skipped = 0; skipped < stream; skipped++) next();
+  return Math.floor(next() * 2 ** 32);
+}
+
 /** A random order of 0 to count - 1 (Fisher-Yates). */
 export function shuffledOrder(count: number, random: () => number): Uint32Array {
   const order = Uint32Array.from({ length: count }, (_, i) => i);

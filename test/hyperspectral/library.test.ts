@@ -134,6 +134,47 @@ test('a fine library is averaged over each band, a coarse one interpolated; gaps
     assert.ok(Math.abs(at.values[i]! - slope(nm)) < 1e-12);
 });
 
+test('values of bands are integrals of their response, however unevenly a library is sampled', () => {
+  const ramp = (nm: number) => (nm - 300) / 1000;
+  const redEdge = (nm: number) => 0.05 + 0.4 / (1 + Math.exp(-(nm - 800) / 12));
+  const from = (end: number, step: number, start = 700) =>
+    Array.from({ length: Math.ceil((end - start) / step) }, (_, i) => start + i * step);
+  const random = fc.sample(fc.double({ min: 0.5, max: 4, noNaN: true }), { seed: 42, numRuns: 120 });
+  const samplings = {
+    'spectrometers joined at 800 nm': [...from(800, 1), ...from(960, 4, 800)],
+    'joined at 804 nm, the coarse one first': [...from(804, 4), ...from(960, 1, 804)],
+    'overlapping spectrometers': [...from(820, 3), ...from(960, 4, 780)],
+    'even wavenumbers': from(14_300, 40, 10_400).map((wavenumber) => 1e7 / wavenumber),
+    random: random.map((_, i) => 700 + random.slice(0, i).reduce((sum, step) => sum + step, 0)),
+  };
+  for (const [name, wavelengths] of Object.entries(samplings))
+    for (const spectrum of [ramp, redEdge])
+      for (const centre of [760, 796, 802, 804, 810, 850]) {
+        const fwhm = 20;
+        const library = { wavelengths, spectra: [{ name, values: wavelengths.map(spectrum) }] };
+        const { values } = resampleLibrary(library, [{ name: '', wavelength: centre, fwhm }]);
+        let integral = 0;
+        let total = 0;
+        for (let nm = centre - 60; nm <= centre + 60; nm += 0.05) {
+          const response = 2 ** -(((2 * (nm - centre)) / fwhm) ** 2);
+          integral += response * spectrum(nm);
+          total += response;
+        }
+        const error = values[0] - integral / total;
+        assert.ok(Math.abs(error) < 2e-3, `${name}, ${centre} nm: off by ${error}`);
+      }
+  // A band that reaches over an end or into a gap is interpolated, because half of a response would shift it.
+  const gapped = {
+    wavelengths: [...from(800, 1), ...from(960, 1, 850)],
+    spectra: [] as { name: string; values: number[] }[],
+  };
+  gapped.spectra.push({ name: 'ramp', values: gapped.wavelengths.map(ramp) });
+  for (const centre of [702, 797, 853, 957]) {
+    const { values } = resampleLibrary(gapped, [{ name: '', wavelength: centre, fwhm: 20 }]);
+    assert.ok(Math.abs(values[0] - ramp(centre)) < 1e-9, `${centre} nm: ${values[0]}`);
+  }
+});
+
 test('a library with a non-numeric cell or deleted channels is refused', async (t) => {
   const path = join(await tempFolder(t), 'library.csv');
   await writeFile(path, 'nm,grass\n500,0.1\n600,\n');

@@ -137,11 +137,11 @@ test('maps of principal components are projections of the spectra; a repeated ru
   );
 });
 
-test('a constant cube has components without variance; one column of pixels has no noise estimate', async (t) => {
+test('a constant cube has components without variance; pixels without neighbours have no noise estimate', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const next = random(3);
-  const write = async (name: string, width: number, value: () => number) => {
+  const write = async (name: string, width: number, value: (_: unknown, i: number) => number) => {
     const bands = Array.from({ length: COUNT }, () => Array.from({ length: width * 40 }, value));
     writeEnvi(join(folder, `${name}.bil`), {
       ...{ width, height: 40, bands, type: 'float32', interleave: 'bil' },
@@ -155,13 +155,15 @@ test('a constant cube has components without variance; one column of pixels has 
     await ingest(node, { href: join(folder, `${name}.hdr`), collection: name, precision: 6 });
   };
   await write('constant', 40, () => 0.25);
+  await write('apart', 1, (_, i) => (i % 2 === 0 ? next() : NaN));
   await write('column', 1, next);
   const analyse = (name: string, collection: string) =>
     runJob<ComponentsResults>(node, `analyse-${name}`, { filter: { collections: [collection] } });
   const { results } = await analyse('pca', 'constant');
   assert.ok(results.eigenvalues.every((value) => value === 0));
   assert.ok(results.shares!.every((share) => share === 0));
-  const { error } = await analyse('mnf', 'column');
+  assert.equal((await analyse('mnf', 'column')).status, 'successful');
+  const { error } = await analyse('mnf', 'apart');
   assert.equal(error?.code, 'TW_ANALYSIS_TOO_FEW_PIXELS');
   assert.match(error.message, /^0 pairs of neighbours have data/);
 });

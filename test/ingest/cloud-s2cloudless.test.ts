@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { areaMean, type BandPixels, dilate, meanOverDisk } from '../../src/ingest/cloud/filters.js';
+import { type BandPixels, dilate, meanOverDisk } from '../../src/ingest/cloud/filters.js';
 import { parseLightgbm } from '../../src/ingest/cloud/lightgbm.js';
 import { detectCloudByModel, MODEL_BANDS } from '../../src/ingest/cloud/s2cloudless.js';
 import { Mask } from '../../src/raster/index.js';
@@ -120,22 +120,6 @@ test('inputs of other sizes are refused', () => {
   );
 });
 
-/** The slow way: every source pixel is divided into columns x rows parts of equal size, each of which is within one cell. */
-function slowAreaMean({ pixels, width, height }: BandPixels, columns: number, rows: number): number[] {
-  const sums = new Float64Array(columns * rows);
-  const counts = new Float64Array(columns * rows);
-  for (let y = 0; y < height * rows; y++) {
-    for (let x = 0; x < width * columns; x++) {
-      const value = pixels[Math.floor(y / rows) * width + Math.floor(x / columns)];
-      if (Number.isNaN(value)) continue;
-      const cell = Math.floor(y / height) * columns + Math.floor(x / width);
-      sums[cell] += value;
-      counts[cell]++;
-    }
-  }
-  return Array.from(sums, (sum, i) => sum / counts[i]);
-}
-
 const side = fc.integer({ min: 1, max: 12 });
 const value = fc.oneof(
   { weight: 4, arbitrary: fc.double({ min: 0, max: 1, noNaN: true }) },
@@ -155,15 +139,6 @@ function assertNear(actual: Float32Array, wanted: number[]): void {
     assert.ok(Object.is(actual[i], number) || Math.abs(actual[i] - number) < 1e-6, `${actual[i]} ${number}`);
   }
 }
-
-test('the area-weighted mean for any sizes', () => {
-  fc.assert(
-    fc.property(image, side, side, (source, columns, rows) => {
-      assertNear(areaMean(source, columns, rows), slowAreaMean(source, columns, rows));
-    }),
-    { seed: 42 },
-  );
-});
 
 test('mean and dilation over a disk use every cell whose centre is close enough', () => {
   fc.assert(

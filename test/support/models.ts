@@ -58,7 +58,9 @@ export async function putModel(
     bestEpoch: 3,
     patches: { train: 40, validation: 10 },
     split: 'by date',
-    ...(isHeldOut && { holdOut: { side: 'eastern', gap: 16 } }),
+    ...(isHeldOut && {
+      holdOut: { side: 'eastern', gap: 16, window: { column: 64, row: 16, width: 32, height: 64 } },
+    }),
     losses: [{ epoch: 1, train: 2 * mse, validation: mse }],
     metrics: {
       train: metrics,

@@ -37,6 +37,25 @@ const avgPool = poolBy(
   (pixels, x) => pixels.reduce((sum, pixel) => sum + x[pixel], 0) / pixels.length,
 );
 
+/** The loops address the heap, so an array of another length would damage other tensors. */
+function checkLengths(
+  { batch, height, width, channels, taps, outputs, rows, columns, pixels }: general.ConvolutionShape,
+  x: Float32Array,
+  filter: Float32Array,
+  y: Float32Array,
+  bias: Float32Array | null,
+): void {
+  if (rows < 1 || columns < 1) throw new Error('the filter is larger than the padded image');
+  for (const [name, array, length] of [
+    ['input', x, batch * height * width * channels],
+    ['filter', filter, taps * outputs],
+    ['output', y, pixels * outputs],
+    ['bias', bias, outputs],
+  ] as const)
+    if (array && array.length !== length)
+      throw new Error(`the ${name} of a convolution has ${array.length} values in place of ${length}`);
+}
+
 /** True if the windows cover the image and do not overlap. */
 function areDisjoint(geometry: Int32Array): boolean {
   const [, height, width, , rows, columns, filterHeight, filterWidth] = geometry;
@@ -155,6 +174,7 @@ export function wasmPrimitives(backend: BackendWasm): ComputePrimitives {
   const primitives: ComputePrimitives = {
     convolve(direction, geometry, x, filter, y, bias) {
       const shape = general.convolutionShape(geometry);
+      checkLengths(shape, x, filter, y, bias);
       const compute = methodFor(direction, shape);
       heap.withAddresses(bias ? [x, filter, y, bias] : [x, filter, y], (ofX, ofFilter, ofY, ofBias) =>
         compute(heap, shape, ofX, ofFilter, ofY, ofBias),

@@ -22,7 +22,7 @@ import {
   FORWARD,
   INPUT_GRADIENT,
 } from '../compute-primitives/primitives.js';
-import type { WithDilations } from '../convolutions.js';
+import { explicitPadding, type WithDilations } from '../convolutions.js';
 import type { Tf } from '../tfjs.js';
 import { applyActivation, float32Views, registerWasmKernel } from './kernel.js';
 
@@ -94,12 +94,17 @@ function infoOf(
     filter as Shape,
     strides,
     dilations,
-    pad,
+    explicitPadding(pad),
     dimRoundingMode,
   );
   const { top, left, bottom, right } = info.padInfo;
   if (Math.min(top, left, bottom, right) < 0)
     throw new Error('a convolution with negative padding is not supported');
+  if (
+    info.effectiveFilterHeight > info.inHeight + top + bottom ||
+    info.effectiveFilterWidth > info.inWidth + left + right
+  )
+    throw new Error('a convolution whose filter is larger than the padded image is not supported');
   return info;
 }
 

@@ -7,6 +7,7 @@ import type {
   MaxPoolInputs,
 } from '@tensorflow/tfjs-core';
 import type { ComputePrimitives } from '../compute-primitives/primitives.js';
+import { explicitPadding } from '../convolutions.js';
 import type { Tf } from '../tfjs.js';
 import { float32Views, registerWasmKernel } from './kernel.js';
 
@@ -57,9 +58,22 @@ function geometryOf(
   { filterSize, strides, pad, ...attrs }: AvgPoolGradAttrs & Partial<MaxPoolGradAttrs>,
 ): Int32Array {
   const shape = inputShape as [number, number, number, number];
-  const pool = tf.backend_util.computePool2DInfo(shape, filterSize, strides, 1, pad, attrs.dimRoundingMode);
-  const { top, bottom, left, right } = pool.padInfo;
-  if (Math.max(top, bottom) >= pool.filterHeight || Math.max(left, right) >= pool.filterWidth)
+  const padding = explicitPadding(pad);
+  const pool = tf.backend_util.computePool2DInfo(
+    shape,
+    filterSize,
+    strides,
+    1,
+    padding,
+    attrs.dimRoundingMode,
+  );
+  const { top, left } = pool.padInfo;
+  if (Math.min(pool.outHeight, pool.outWidth) < 1)
+    throw new Error('pooling by windows that are larger than the padded image is not supported');
+  const lastRow = (pool.outHeight - 1) * pool.strideHeight - top;
+  const lastColumn = (pool.outWidth - 1) * pool.strideWidth - left;
+  const startInside = lastRow < pool.inHeight && lastColumn < pool.inWidth;
+  if (Math.min(top, left) < 0 || top >= pool.filterHeight || left >= pool.filterWidth || !startInside)
     throw new Error('pooling by windows that may lie outside of the image is not supported');
   return Int32Array.of(
     ...shape,

@@ -69,7 +69,7 @@ export const mnfProcess: MapAnalysis<ComponentsInputs, ComponentsFit> = {
   name: 'mnf',
   title: 'Minimum noise fractions',
   description:
-    'Maps of the minimum noise fractions of the spectra of a collection: components in the order of their signal-to-noise ratios. The noise is estimated from the differences between neighbouring pixels.',
+    'Maps of the minimum noise fractions of the spectra of a collection: components in the order of their signal-to-noise ratios. The noise is estimated from the differences between neighbouring pixels of rows and columns.',
   run: async (analysed, inputs) => {
     const [pixels, differences] = await collectionStatistics(analysed, ['pixels', 'differences']);
     // The difference of two pixels has the noise of both.

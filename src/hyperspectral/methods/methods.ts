@@ -185,11 +185,7 @@ function angle({ targets }: Method<'angle'>, coding: ValueEncoding): PixelFuncti
   const matrix = panel.matrix(unitRows(targets, bands), bands);
   const norms = panel.plane(1);
   const rows = targets.length / bands;
-  return onPanel(panel, rows, () => {
-    panel.squares(panel.pixels, norms);
-    panel.multiply(matrix, panel.pixels);
-    return panel.angles(matrix.out, norms);
-  });
+  return onPanel(panel, rows, () => panel.angles(matrix, norms));
 }
 
 /**

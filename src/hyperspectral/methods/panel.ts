@@ -19,7 +19,14 @@ interface Kernel {
   multiply64(pixels: number, weights: number, out: number, bands: number): void;
   squares(pixels: number, out: number, bands: number): void;
   squares64(pixels: number, out: number, bands: number): void;
-  angles(products: number, squares: number, rows: number): void;
+  angles(
+    products: number,
+    squares: number,
+    pixels: number,
+    weights: number,
+    rows: number,
+    bands: number,
+  ): void;
 }
 
 /** Pixels of a panel. */
@@ -205,10 +212,13 @@ export class PixelPanel {
     return this.values(into);
   }
 
-  /** Replaces the products of pixels with unit vectors by angles, in f32. `squares`: the sums of squares of the pixels. */
-  angles(products: Plane, squares: Plane): Float32Array | Float64Array {
-    this.kernel.angles(products.at, squares.at, products.rows);
-    return this.values(products);
+  /** The angles of the pixels and the rows of a matrix, which are unit vectors; in f32. NaN for a spectrum of zeros. */
+  angles(matrix: PanelMatrix, squares: Plane): Float32Array | Float64Array {
+    this.squares(this.pixels, squares);
+    const angles = this.multiply(matrix, this.pixels);
+    const { at, columns, out } = matrix;
+    this.kernel.angles(out.at, squares.at, this.pixels.at, at, out.rows, columns);
+    return angles;
   }
 
   /** Allocates memory of the kernel and returns its address. */

@@ -134,10 +134,12 @@
 
   ;; Angles in place of products: acos(product / sqrt(square)), for $rows rows of the products of 64 pixels with vectors of length 1. $squares: those
   ;; of the lengths of the pixels. NaN for a length of 0. The arcsine of s, up to 1/2, is s + s z P(z) with z = s^2 (Cephes, asinf; 3e-7 of the value),
-  ;; and acos(x) is pi/2 - asin(x), or 2 asin(sqrt((1 - x) / 2)) if x is larger than 1/2; acos(-x) = pi - acos(x).
-  (func (export "angles") (param $products i32) (param $squares i32) (param $rows i32)
-    (local $at i32) (local $group i32)
+  ;; and acos(x) is pi/2 - asin(x), or 2 asin(sqrt((1 - x) / 2)) if x is larger than 1/2; acos(-x) = pi - acos(x). 1 - x cancels near 1: there, z is
+  ;; |u - v|^2 / 4 of the unit vectors u of the pixel and v of the row. $weights: the rows, as in "multiply".
+  (func (export "angles") (param $products i32) (param $squares i32) (param $pixels i32) (param $weights i32) (param $rows i32) (param $bands i32)
+    (local $at i32) (local $group i32) (local $row i32) (local $value i32) (local $w i32) (local $band i32)
     (local $x v128) (local $size v128) (local $isLarge v128) (local $z v128) (local $s v128) (local $angle v128)
+    (local $isNear v128) (local $sign v128) (local $length v128) (local $sum v128) (local $difference v128)
     (loop $nextRow
       (local.set $at (local.get $squares))
       (local.set $group (i32.const 16))
@@ -149,6 +151,29 @@
           (f32x4.mul (f32x4.splat (f32.const 0.5)) (f32x4.sub (f32x4.splat (f32.const 1)) (local.get $size)))
           (f32x4.mul (local.get $size) (local.get $size))
           (local.get $isLarge)))
+        (local.set $isNear (f32x4.gt (local.get $size) (f32x4.splat (f32.const 0.99))))
+        (if (v128.any_true (local.get $isNear))
+          (then
+            (local.set $sign (v128.and (local.get $x) (i32x4.splat (i32.const 0x80000000))))
+            (local.set $length (f32x4.sqrt (v128.load (local.get $at))))
+            (local.set $value (i32.add (local.get $pixels) (i32.sub (local.get $at) (local.get $squares))))
+            (local.set $w (i32.add (local.get $weights) (i32.add
+              (i32.mul (i32.shr_u (local.get $row) (i32.const 2)) (i32.shl (local.get $bands) (i32.const 4)))
+              (i32.shl (i32.and (local.get $row) (i32.const 3)) (i32.const 2)))))
+            (local.set $band (local.get $bands))
+            (local.set $sum (v128.const i32x4 0 0 0 0))
+            (loop $nextBand
+              (local.set $difference (f32x4.sub
+                (f32x4.div (v128.load (local.get $value)) (local.get $length))
+                (v128.xor (v128.load32_splat (local.get $w)) (local.get $sign))))
+              (local.set $sum (f32x4.add (local.get $sum) (f32x4.mul (local.get $difference) (local.get $difference))))
+              (local.set $value (i32.add (local.get $value) (i32.const 256)))
+              (local.set $w (i32.add (local.get $w) (i32.const 16)))
+              (br_if $nextBand (local.tee $band (i32.sub (local.get $band) (i32.const 1)))))
+            (local.set $z (v128.bitselect
+              (f32x4.mul (f32x4.splat (f32.const 0.25)) (local.get $sum))
+              (local.get $z)
+              (local.get $isNear)))))
         (local.set $s (v128.bitselect (f32x4.sqrt (local.get $z)) (local.get $size) (local.get $isLarge)))
         (local.set $angle (f32x4.splat (f32.const 0.042163199048)))
         (local.set $angle (f32x4.add (f32x4.splat (f32.const 0.024181311049)) (f32x4.mul (local.get $z) (local.get $angle))))
@@ -168,7 +193,7 @@
         (local.set $at (i32.add (local.get $at) (i32.const 16)))
         (local.set $products (i32.add (local.get $products) (i32.const 16)))
         (br_if $next (local.tee $group (i32.sub (local.get $group) (i32.const 1)))))
-      (br_if $nextRow (local.tee $rows (i32.sub (local.get $rows) (i32.const 1))))))
+      (br_if $nextRow (i32.lt_u (local.tee $row (i32.add (local.get $row) (i32.const 1))) (local.get $rows)))))
 
   ;; As "multiply", in f64.
   (func (export "multiply64") (param $pixels i32) (param $weights i32) (param $out i32) (param $bands i32)

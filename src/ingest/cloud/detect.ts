@@ -1,10 +1,17 @@
 /** Chooses how cloud is detected in a scene, and detects it from the staged files of its cells. */
 import { stat } from 'node:fs/promises';
 import { cellSizeMetres, type Grid, type PixelSize } from '../../grid/index.js';
-import { type ImageFile, Mask, type PixelArray, readImage } from '../../raster/index.js';
+import {
+  areaMean,
+  type ImageFile,
+  Mask,
+  type PixelArray,
+  pixelAreas,
+  readImage,
+} from '../../raster/index.js';
 import { cloudModelUnreadable } from '../errors.js';
 import { referenceGroup, type Scene, type SourceBand } from '../scene.js';
-import { areaMean, type BandPixels, type BandSize, sampleNearest } from './filters.js';
+import { type BandPixels, type BandSize, sampleNearest } from './filters.js';
 import { type LightgbmModel, parseLightgbm, readCloudModelFile } from './lightgbm.js';
 import { classifyLight } from './reflectance.js';
 import { detectCloudByModel, MODEL_BANDS } from './s2cloudless.js';
@@ -146,9 +153,9 @@ export async function classifyCell({ cell, images, bands, light, part }: Classif
     const { width, height } = band;
     const isValid = sampleNearest({ ...cell, pixels: valid }, width, height);
     const own = band.pixels.map((value, at) => (isValid[at] === 0 ? NaN : value));
-    return [name, areaMean({ width, height, pixels: own }, part.width, part.height)];
+    return [name, areaMean(own, pixelAreas(band, part))];
   });
-  const share = areaMean({ ...cell, pixels: Float32Array.from(valid) }, part.width, part.height);
+  const share = areaMean(Float32Array.from(valid), pixelAreas(cell, part));
   const holdsData = Uint8Array.from(share, (value) => Number(value > 0));
   classifyLight(Object.fromEntries(pixels), holdsData, part.width, lightRaster(light), part);
 }

@@ -1,6 +1,6 @@
 /**
- * Resamples a band to another grid of the same extent, by the area-weighted mean or the nearest pixel, and filters grids over disks. The
- * disk of radius r contains the cells with dx^2 + dy^2 <= r^2. Grids are in row order.
+ * Resamples a band to another grid of the same extent by the nearest pixel, and filters grids over disks. The disk of radius r contains the
+ * cells with dx^2 + dy^2 <= r^2. Grids are in row order.
  */
 
 export interface BandSize {
@@ -11,50 +11,6 @@ export interface BandSize {
 export interface BandPixels extends BandSize {
   /** Row order, top row first. */
   pixels: Float32Array;
-}
-
-/** The source pixels of a row or column that overlap one cell: from `first` on, one weight per pixel. */
-interface Overlap {
-  first: number;
-  weights: number[];
-}
-
-/**
- * Mean of the source pixels in each of columns x rows cells, weighted by the area within the cell. The ratio of the sizes need
- * not be an integer. NaN pixels do not count; a cell without other pixels is NaN.
- */
-export function areaMean({ pixels, width, height }: BandPixels, columns: number, rows: number): Float32Array {
-  if (width === columns && height === rows) return pixels;
-  const out = new Float32Array(columns * rows);
-  const across = overlaps(width, columns);
-  for (const [row, down] of overlaps(height, rows).entries()) {
-    for (const [column, { first, weights }] of across.entries()) {
-      let sum = 0;
-      let area = 0;
-      for (const [y, part] of down.weights.entries()) {
-        const from = (down.first + y) * width + first;
-        for (let x = 0; x < weights.length; x++) {
-          const value = pixels[from + x];
-          if (Number.isNaN(value)) continue;
-          sum += part * weights[x] * value;
-          area += part * weights[x];
-        }
-      }
-      out[row * columns + column] = sum / area;
-    }
-  }
-  return out;
-}
-
-function overlaps(pixels: number, cells: number): Overlap[] {
-  return Array.from({ length: cells }, (_, cell) => {
-    const from = (cell * pixels) / cells;
-    const to = ((cell + 1) * pixels) / cells;
-    const first = Math.floor(from);
-    const weights: number[] = [];
-    for (let i = first; i < to; i++) weights.push(Math.min(i + 1, to) - Math.max(i, from));
-    return { first, weights };
-  });
 }
 
 /** The value of the pixel that contains the centre of each of columns x rows cells. */

@@ -7,9 +7,9 @@
  * The threshold of 0.4 is its default; the mean over 4 pixels and the dilation by 2 are those of its example at 60 m (the
  * defaults are 1 and 1 for any pixel size).
  */
-import { Mask } from '../../raster/index.js';
+import { areaMean, Mask, pixelAreas } from '../../raster/index.js';
 import { badCloudBands, badCloudModel } from '../errors.js';
-import { areaMean, type BandPixels, dilate, meanOverDisk, sampleNearest } from './filters.js';
+import { type BandPixels, dilate, meanOverDisk, sampleNearest } from './filters.js';
 import { type LightgbmModel, predictLightgbm } from './lightgbm.js';
 
 /** Input bands of the model, in its order. */
@@ -51,7 +51,10 @@ export function detectCloudByModel(
     if (band.pixels.length !== band.width * band.height || band.pixels.length === 0) {
       throw badCloudBands(name, band.pixels.length, band.width * band.height);
     }
-    return areaMean(onlyValid(band, valid, width, height), columns, rows);
+    return areaMean(
+      onlyValid(band, valid, width, height),
+      pixelAreas(band, { width: columns, height: rows }),
+    );
   });
   const mean = meanOverDisk(probability(model, means), columns, rows, AVERAGE_RADIUS_CELLS);
   const cloud = dilate(
@@ -68,10 +71,9 @@ export function detectCloudByModel(
 }
 
 /** The band with NaN for pixels whose centre lies on an invalid pixel of the mask, or whose value is not finite. */
-function onlyValid(band: BandPixels, valid: Uint8Array, width: number, height: number): BandPixels {
+function onlyValid(band: BandPixels, valid: Uint8Array, width: number, height: number): Float32Array {
   const isValid = sampleNearest({ pixels: valid, width, height }, band.width, band.height);
-  const pixels = band.pixels.map((value, i) => (isValid[i] !== 0 && Number.isFinite(value) ? value : NaN));
-  return { ...band, pixels };
+  return band.pixels.map((value, i) => (isValid[i] !== 0 && Number.isFinite(value) ? value : NaN));
 }
 
 /** Probability of each cell; NaN if a band has no value. */

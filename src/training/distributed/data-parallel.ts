@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib';
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { randomStream, shuffledOrder } from '../../utils/random.js';
+import { randomStream, shuffledOrder, streamSeed } from '../../utils/random.js';
 import { augmentedBatch, predictPatches } from '../batches.js';
 import { fitLinear, joinStatistics, type PlaceStatistics, simplestCandidate } from '../candidates.js';
 import { diverged, trainingFailed } from '../errors.js';
@@ -338,7 +338,7 @@ async function trainOnRing(
   const steps = epochs * stepsPerEpoch;
   const learner = createLearner(tf, spec, seed, { linear, fallback: options.fallback });
   const moments = runningStatistics(learner.model);
-  const random = randomStream(seed + ring.index);
+  const random = randomStream(streamSeed(seed, ring.index));
   const best = new WeightsSnapshot(tf, learner.model);
   const variables = () => [...learner.stateVariables(), ...best.variables];
   const checkpoints = checkpoint && new RankCheckpoints(ring, variables, checkpoint);

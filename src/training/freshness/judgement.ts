@@ -42,6 +42,8 @@ export interface PlaceFreshness extends CheckedPlace {
 
 /** Smallest error that counts: the square of the resolution of predicted tiles. Constant ground can have the error 0. */
 const MIN_ERROR = 1e-8;
+/** How much lower the logarithms of errors on the ground and dates of the training may be than those on later dates. */
+const TRAINED_OPTIMISM = 0.3;
 /** Minimum number of places for a common change of a day. */
 const MIN_COMMON_PLACES = 5;
 /** A larger common change is not that of a season or of haze. */
@@ -58,8 +60,9 @@ interface Chart {
 
 /**
  * Returns the places in the order of `measured`. The places of a collection are judged day by day: the median change of the places that
- * have not drifted is common to all, as that of a season or of haze, and is subtracted. The result does not depend on the order of the
- * places.
+ * have not drifted is common to all, as that of a season or of haze, and is subtracted. The ground held out from the training and the other
+ * ground of a place have charts of their own, and a change of one of them is a change of the place. The result does not depend on the order
+ * of the places.
  */
 export function judgePlaces(measured: readonly MeasuredPlace[]): PlaceFreshness[] {
   const judged = new Map<MeasuredPlace, PlaceFreshness>();
@@ -70,15 +73,29 @@ export function judgePlaces(measured: readonly MeasuredPlace[]): PlaceFreshness[
     else judged.set(place, { ...identityOf(place), status: 'unknown', reason, dates: 0 });
   }
   for (const collection of new Set(usable.map((place) => place.collection)))
-    for (const one of judgeCollection(usable.filter((place) => place.collection === collection)))
-      judged.set(one.place, one.freshness);
+    for (const trained of [false, true]) {
+      const places = usable.filter((place) => place.collection === collection);
+      for (const { place, freshness } of judgeCollection(places, trained)) {
+        const other = judged.get(place);
+        judged.set(place, other ? worse(other, freshness) : freshness);
+      }
+    }
   return measured.map((place) => judged.get(place)!);
 }
 
 function reasonUnknown({ unknown, known, fresh }: MeasuredPlace): string | undefined {
   if (unknown !== undefined) return unknown;
   if (fresh.length === 0) return 'none of the new dates has enough clear ground';
-  return known.length > 0 ? undefined : 'no date of the training has enough clear ground';
+  if (known.length === 0) return 'no date of the training has enough clear ground';
+  return fresh.some((date) => known.some((other) => other.trained === date.trained))
+    ? undefined
+    : 'the new dates and those of the training have too little clear ground in common';
+}
+
+/** `a` is on held-out ground, whose errors say more. */
+function worse(a: PlaceFreshness, b: PlaceFreshness): PlaceFreshness {
+  const isWorse = b.status === 'drifted' && (a.status === 'fresh' || b.ratio! > a.ratio!);
+  return { ...(isWorse ? b : a), dates: Math.max(a.dates, b.dates) };
 }
 
 const identityOf = ({
@@ -95,8 +112,14 @@ const identityOf = ({
   ...(passes !== undefined && { passes }),
 });
 
-function judgeCollection(places: MeasuredPlace[]): { place: MeasuredPlace; freshness: PlaceFreshness }[] {
-  const known = places.map((place) => place.known.map(pointOf));
+/** Judges the places of a collection on their held-out ground, or on their other ground. Places without dates there are left out. */
+function judgeCollection(
+  all: MeasuredPlace[],
+  trained: boolean,
+): { place: MeasuredPlace; freshness: PlaceFreshness }[] {
+  const isOfGround = (date: DateError) => (date.trained ?? false) === trained;
+  const places = all.filter((place) => place.known.some(isOfGround) && place.fresh.some(isOfGround));
+  const known = places.map((place) => place.known.filter(isOfGround).map(pointOf));
   const deviations = known.map(knownDeviations);
   // In a fixed order, because sums of floating-point numbers depend on it.
   const pooled = pooledSpread(deviations.flat().sort((a, b) => a - b));
@@ -112,7 +135,7 @@ function judgeCollection(places: MeasuredPlace[]): { place: MeasuredPlace; fresh
   const drifted = new Map<Chart, string | undefined>();
   const days = new Map<string, { chart: Chart; date: DateError }[]>();
   for (const chart of charts)
-    for (const date of chart.place.fresh) {
+    for (const date of chart.place.fresh.filter(isOfGround)) {
       const sameDay = days.get(dayOf(date)) ?? [];
       sameDay.push({ chart, date });
       days.set(dayOf(date), sameDay);
@@ -120,7 +143,7 @@ function judgeCollection(places: MeasuredPlace[]): { place: MeasuredPlace; fresh
   for (const day of [...days.keys()].sort()) {
     const now = days.get(day)!.map(({ chart, date }) => {
       const { time, value } = pointOf(date);
-      const expected = expectedValue(chart.known, time);
+      const expected = expectedValue(chart.known, time) + (trained ? TRAINED_OPTIMISM : 0);
       const spread = dateSpread(chart.known, time, chart.spread);
       return { chart, date, expected, spread, change: value - expected };
     });
@@ -203,7 +226,9 @@ export function withFiniteErrors(place: MeasuredPlace): MeasuredPlace {
   };
 }
 
-const DATE_ERRORS = listOf(objectOf({ datetime: TEXT, error: NUMBER, patches: COUNT }));
+const DATE_ERRORS = listOf(
+  objectOf({ datetime: TEXT, error: NUMBER, patches: COUNT }, { trained: { const: true } }),
+);
 
 /** JSON Schema of a `MeasuredPlace`. */
 export const MEASURED_PLACE = objectOf(

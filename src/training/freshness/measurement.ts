@@ -13,6 +13,7 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import type { PixelGrid } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { defaultToRawSource, type FilterParams, parseFilter, searchTiles } from '../../query/index.js';
+import type { Window } from '../../raster/index.js';
 import {
   type ModelFileLocation,
   type ModelVersionRecord,
@@ -55,17 +56,20 @@ class CheckPool {
   }
 }
 
-/** Returns one entry for each time, the earliest first. Dates with the same time are parts of one overpass, weighted by their patches. */
+/**
+ * Returns one entry for each time and ground, the earliest first. Dates with the same time are parts of one overpass, weighted by their
+ * patches.
+ */
 export function mergeDates(dates: readonly DateError[]): DateError[] {
-  const merged = new Map<number, DateError>();
+  const merged = new Map<string, DateError>();
   for (const date of dates) {
-    const time = Date.parse(date.datetime);
-    const known = merged.get(time);
+    const key = `${Date.parse(date.datetime)} ${date.trained}`;
+    const known = merged.get(key);
     const patches = date.patches + (known?.patches ?? 0);
     const error = known ? (known.error * known.patches + date.error * date.patches) / patches : date.error;
-    merged.set(time, { datetime: date.datetime, error, patches });
+    merged.set(key, { ...date, error, patches });
   }
-  return [...merged.keys()].sort((a, b) => a - b).map((time) => merged.get(time)!);
+  return [...merged.values()].sort((a, b) => Date.parse(a.datetime) - Date.parse(b.datetime));
 }
 
 /** Clocks of satellites, deliveries and servers may differ by this. */
@@ -109,7 +113,8 @@ export function planCheck(
   const past = newer.filter(({ start }) => start <= now + CLOCK_TOLERANCE_MS);
   if (past.length === 0) return { unknown: 'the new dates are in the future; check their times' };
   const hasTruth = spec.target.kind !== 'clear';
-  if (hasTruth && !card.dateErrors)
+  const heldOut = card.holdOut?.window;
+  if (hasTruth && !(card.dateErrors && heldOut))
     return {
       unknown:
         'the card of the model has no errors of single dates, because an older version of tilewright trained the model; train it again',
@@ -141,6 +146,7 @@ export function planCheck(
     task: {
       known: known.map(({ files }) => files),
       fresh: fresh.map(({ files }) => files),
+      ...(hasTruth && heldOut && { heldOut }),
       ...(width !== undefined && height !== undefined && { size: { width, height } }),
     },
   };
@@ -293,6 +299,8 @@ interface CheckTask {
   known: AcquisitionFiles[];
   /** New dates. */
   fresh: AcquisitionFiles[];
+  /** The ground held out from the training. Absent for models without a truth. */
+  heldOut?: Window;
   /** Pixels of the cell in the training. Default: those of each date. */
   size?: PixelGrid;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask, readImage } from '../../../src/raster/index.js';
-import { readAcquisitions } from '../../../src/training/acquisitions.js';
+import { readAcquisitions, readAcquisitionWindow } from '../../../src/training/acquisitions.js';
 import { imageFile } from '../../support/image-file.js';
 import { writeDate, writeRaster } from '../acquisition-files.js';
 import { field } from '../synthetic-land.js';
@@ -119,6 +119,45 @@ describe('readAcquisitions', () => {
       await readAcquisitions([alone], undefined, { width: 40, height: 30 }),
       await readAcquisitions([alone]),
     );
+  });
+
+  it('puts means where their pixels are, at any ratio of the sizes', async () => {
+    const height = 3;
+    for (const [width, coarse] of [
+      [488, 244],
+      [487, 244],
+      [489, 244],
+      [796, 652],
+      [100, 33],
+      [8, 7],
+    ]) {
+      const ramp = Float32Array.from({ length: width * height }, (_, at) => ((at % width) + 0.5) / width);
+      const path = join(folder, `ramp-${width}.tif`);
+      writeRaster(path, 'float32', { width, height }, [ramp]);
+      const files = writeDate(folder, `ramp-${width}-date`, field(width, height));
+      const red = { ...imageFile(path), band: 0, scale: 1, offset: 0 };
+      const date = { ...files, bands: { red } };
+      const size = { width: coarse, height };
+      const read = await readAcquisitions([date], undefined, size);
+      assert.ok('dates' in read);
+      const means = read.dates[0].bands.red!;
+      assert.equal(means.length, coarse * height);
+      for (const [at, mean] of means.entries()) {
+        const shift = (mean - ((at % coarse) + 0.5) / coarse) * width;
+        // The steps of a ramp of pixels move its mean by up to w (1 - w) / 2 of a pixel, where w is the part of a pixel that is covered.
+        assert.ok(
+          Math.abs(shift) <= (coarse / width) * 0.125 + 1e-4,
+          `${width} to ${coarse}: ${shift} pixels at ${at}`,
+        );
+      }
+      const window = { column: Math.floor(coarse / 3), row: 1, width: Math.ceil(coarse / 3), height: 2 };
+      const part = await readAcquisitionWindow(date, size, window);
+      const expected = Float32Array.from(
+        { length: window.width * window.height },
+        (_, i) => means[(1 + Math.floor(i / window.width)) * coarse + window.column + (i % window.width)],
+      );
+      assert.deepEqual(part.bands.red, expected);
+    }
   });
 
   it('excludes infinite pixels from means', async () => {

@@ -34,7 +34,7 @@ import { concatPatches, makePatches, type TrainValidationPatches } from '../../.
 import { ridge } from '../../../src/training/ridge-regression.js';
 import { scoreTile } from '../../../src/training/tile-scores.js';
 import { createLearner } from '../../../src/training/training-loop.js';
-import { randomStream, shuffledOrder } from '../../../src/utils/random.js';
+import { randomStream, shuffledOrder, streamSeed } from '../../../src/utils/random.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, type Field, field } from '../synthetic-land.js';
@@ -110,7 +110,7 @@ describe('trainDataParallel', () => {
     const steps = epochs * stepsAnEpoch;
     const union = concatPatches(sets);
     const learner = createLearner(tf, batched, seed, { linear: ridge(sufficientStatistics(union)) });
-    const streams = sets.map((_, m) => randomStream(seed + m).next);
+    const streams = sets.map((_, m) => randomStream(streamSeed(seed, m)).next);
     const losses: number[] = [];
     let step = 0;
     for (let epoch = 0; epoch < epochs; epoch++) {
@@ -182,7 +182,7 @@ describe('trainDataParallel', () => {
     const { all, weights } = await trainAll(tf, plain, own, 1);
     const union = concatPatches(sets.map(({ train }) => train));
     const learner = createLearner(tf, plain, seed, { linear: ridge(initialFitStatistics(union)) });
-    const streams = sets.map((_, m) => randomStream(seed + m).next);
+    const streams = sets.map((_, m) => randomStream(streamSeed(seed, m)).next);
     const batches = sets.map(({ train }, m) =>
       augmentedBatch(tf, train, shuffledOrder(train.count, streams[m]!), streams[m]!),
     );

@@ -41,10 +41,13 @@ test('check finds the place that has changed, and stores nothing', async (t) => 
   await t.test('the card has the errors of its dates', async () => {
     const card: ModelCard = (await node.server.inject(`/models/${models[0]!.id}/card.json`)).json();
     const dates = card.data.map(({ datetime }) => Date.parse(datetime));
-    assert.ok(card.dateErrors!.length >= 6);
-    for (const { datetime, error, patches } of card.dateErrors!) {
-      assert.ok(dates.includes(Date.parse(datetime)));
-      assert.ok(error > 0 && error < 0.1 && patches >= 24 && patches <= 128);
+    for (const ground of [undefined, true]) {
+      const errors = card.dateErrors!.filter(({ trained }) => trained === ground);
+      assert.ok(errors.length >= 6);
+      for (const { datetime, error, patches } of errors) {
+        assert.ok(dates.includes(Date.parse(datetime)));
+        assert.ok(error > 0 && error < 0.1 && patches >= (ground ? 24 : 8) && patches <= 64);
+      }
     }
   });
 
@@ -132,7 +135,10 @@ test('dates after the training itself do not hide later ones, unless the clock o
 test('new dates in the future are not judged', () => {
   const model = {
     model: 'ndvi',
-    card: { data: [at('2023-01-01')], createdAt: '2023-02-01T00:00:00.000Z', dateErrors: [] },
+    card: {
+      ...{ data: [at('2023-01-01')], createdAt: '2023-02-01T00:00:00.000Z', dateErrors: [] },
+      holdOut: { side: 'eastern', gap: 16, window: { column: 64, row: 16, width: 32, height: 64 } },
+    },
   } as unknown as ModelVersionRecord;
   const now = Date.parse('2023-06-01');
   const plan = (...days: string[]) =>

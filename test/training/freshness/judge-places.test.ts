@@ -112,6 +112,47 @@ test('dates with the same time are one date', () => {
     mergeDates([{ datetime, error: 2, patches: 10 }, early, { datetime, error: 5, patches: 20 }]),
     [early, { datetime, error: 4, patches: 30 }],
   );
+  const trained = { datetime, error: 3, patches: 10, trained: true } as const;
+  assert.deepEqual(mergeDates([trained, early, { datetime, error: 2, patches: 10 }]), [
+    early,
+    trained,
+    { datetime, error: 2, patches: 10 },
+  ]);
+});
+
+test('held-out and trained ground have charts of their own, and the training flatters only its own ground', () => {
+  const on = (trained: true | undefined, level: number, factors: number[]) => {
+    const { known, fresh } = place('a', level, factors);
+    const dates = (list: typeof known) => list.map((date) => ({ ...date, ...(trained && { trained }) }));
+    return { known: dates(known), fresh: dates(fresh) };
+  };
+  const judge = (heldOut: number[], trained: number[]) => {
+    // Errors on trained ground are a fifth of those on held-out ground.
+    const [out, seen] = [on(undefined, 5e-3, heldOut), on(true, 1e-3, trained)];
+    const both = { known: [...out.known, ...seen.known], fresh: [...out.fresh, ...seen.fresh] };
+    return judgePlaces([place('a', 1, [], both)])[0]!;
+  };
+  for (const [heldOut, trained, status, error] of [
+    [[1, 1, 1], [1, 1, 1], 'fresh', 5e-3],
+    // The training itself explains a factor of 1.35 on its own ground.
+    [[1, 1, 1], [1.9, 1.9, 1.9], 'fresh', 5e-3],
+    [[1.9, 1.9, 1.9], [1, 1, 1], 'drifted', 9.5e-3],
+    [[1, 1, 1], [9, 9, 9], 'drifted', 9e-3],
+    [[4, 4, 4], [9, 9, 9], 'drifted', 9e-3],
+    [[9, 9, 9], [4, 4, 4], 'drifted', 4.5e-2],
+    [[], [9, 9, 9], 'drifted', 9e-3],
+    [[9, 9, 9], [], 'drifted', 4.5e-2],
+  ] as const) {
+    const judged = judge([...heldOut], [...trained]);
+    assert.equal(judged.status, status, `${heldOut}, ${trained}`);
+    assert.ok(Math.abs(judged.error! / error - 1) < 1e-9, `${judged.error} ${error}`);
+    assert.equal(judged.dates, 3);
+  }
+  const apart = place('a', 1e-3, [], {
+    known: on(true, 1e-3, []).known,
+    fresh: on(undefined, 1e-3, [1]).fresh,
+  });
+  assert.match(judgePlaces([apart])[0]!.reason!, /ground in common/);
 });
 
 test('the budget buys the largest gain for each second, and never more seconds', () => {
