@@ -21,8 +21,8 @@ export const QUESTIONS = [
 ] as const;
 export type Question = (typeof QUESTIONS)[number];
 
-/** Error of the adapted model over that of the base, at each place where the question can be asked. */
-export type Ratios = Record<Question, number[]>;
+/** Errors of the adapted model and of the base, at each place where the question can be asked. */
+export type QuestionErrors = Record<Question, Record<'adapted' | 'base', Map<string, number>>>;
 
 /** A place of a region that has an adapted model. */
 export interface RegionPlace {
@@ -55,13 +55,18 @@ export async function readPlaces(
 }
 
 /** Must be called before the models of the places are replaced by others. */
-export async function ratiosByQuestion(
+export async function errorsByQuestion(
   tf: Tf,
   storage: Storage,
   places: RegionPlace[],
   { models, base }: TrainResults,
-): Promise<Ratios> {
-  const ratios: Ratios = { [QUESTIONS[0]]: [], [QUESTIONS[1]]: [], [QUESTIONS[2]]: [] };
+): Promise<QuestionErrors> {
+  const none = () => ({ adapted: new Map<string, number>(), base: new Map<string, number>() });
+  const byQuestion: QuestionErrors = {
+    [QUESTIONS[0]]: none(),
+    [QUESTIONS[1]]: none(),
+    [QUESTIONS[2]]: none(),
+  };
   const spec = getModelSpec(base!.model);
   const network = buildModel(tf, spec, 1);
   for (const { geocode, images, holdOut } of places) {
@@ -76,11 +81,14 @@ export async function ratiosByQuestion(
     };
     const adapted = await errors(models.find((model) => model.geocode === geocode)!.id);
     const before = await errors(base!.id);
-    for (const [i, question] of QUESTIONS.entries())
-      if (adapted[i] !== undefined) ratios[question].push(adapted[i] / before[i]!);
+    for (const [i, question] of QUESTIONS.entries()) {
+      if (adapted[i] === undefined) continue;
+      byQuestion[question].adapted.set(geocode, adapted[i]);
+      byQuestion[question].base.set(geocode, before[i]!);
+    }
   }
   network.dispose();
-  return ratios;
+  return byQuestion;
 }
 
 /** Patches of each question. Absent if too few patches are usable, so that other ground would be held out. */

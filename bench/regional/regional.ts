@@ -16,14 +16,20 @@ import { geohash } from '../../src/grid/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { getModelSpec, type TrainResults } from '../../src/training/index.js';
 import { installTorch } from '../engine/torch.js';
-import { type BenchOptions, type BenchResult, geometricMean, median, result } from '../support/bench.js';
+import {
+  type BenchOptions,
+  type BenchResult,
+  compareErrors,
+  result,
+  verdictCells,
+} from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 import { markdown } from '../training/markdown.js';
 import { DATES, extentOf, LAND } from '../training/regions.js';
 import { ingestReal } from '../transfer/places.js';
 import { boostingErrors, installBoosting } from './boosting.js';
-import { QUESTIONS, type Ratios, ratiosByQuestion, readPlaces } from './questions.js';
-import { torchRatios } from './torch.js';
+import { errorsByQuestion, QUESTIONS, type QuestionErrors, readPlaces } from './questions.js';
+import { torchErrors } from './torch.js';
 
 /** Precision of the places, and of the cells by which they are chosen: no two places are near each other. */
 const PRECISION = 5;
@@ -42,17 +48,22 @@ const regionAt = (i: number): Region => Object.values(REGIONS)[i % Object.keys(R
 
 const EPOCHS: Record<string, number> = { ndvi: 30, ndmi: 10 };
 
-/** One training of a region, and of each of its places alone. */
+type Errors = Map<string, number>;
+
+/** One training of a region, and of each of its places alone: errors by place. */
 interface Run {
-  /** Errors of each place over that of the base: adapted, fresh, and LightGBM if it is installed. */
-  adapted: number[];
-  fresh: number[];
-  boosted?: number[];
-  /** Errors of PyTorch's adapted models over that of its base. Absent if it is not installed, and for other models than `ndvi`. */
-  torch?: number[];
+  /** Generated collections have other places for each seed, so places of several collections differ. */
+  collection: string;
+  base: Errors;
+  adapted: Errors;
+  fresh: Errors;
+  /** Absent if LightGBM is not installed. */
+  boosted?: Errors;
+  /** Errors of PyTorch's base and adapted models. Absent if it is not installed, and for other models than `ndvi`. */
+  torch?: Record<'base' | 'adapted', Errors>;
   /** Duration of the adaptation over that of the fresh models, summed over the places. */
   cost: number;
-  questions: Ratios;
+  questions: QuestionErrors;
 }
 
 export async function benchRegional({ short, log }: BenchOptions): Promise<BenchResult[]> {
@@ -106,10 +117,8 @@ export async function benchRegional({ short, log }: BenchOptions): Promise<Bench
       result(
         `${name}: error of the base over that of adapted models`,
         '',
-        1 / median(all.map((run) => geometricMean(run.adapted))),
-        {
-          'models of single places': 1 / median(all.map((run) => geometricMean(run.fresh))),
-        },
+        1 / overBase(all, ({ adapted }) => adapted)!.ratio!,
+        { 'models of single places': 1 / overBase(all, ({ fresh }) => fresh)!.ratio! },
       ),
     );
   } finally {
@@ -159,41 +168,52 @@ async function trainRegion(
   const region = await train('regional', { fresh: false });
   const adapted = region.models;
   const places = await readPlaces(node.storage, collection, region);
-  const questions = await ratiosByQuestion(tf, node.storage, places, region);
+  const questions = await errorsByQuestion(tf, node.storage, places, region);
   const spec = getModelSpec(inputs.model);
   const boosted =
     pythons.boosting &&
     (await boostingErrors(pythons.boosting, join(folder, 'boosting'), spec, places, inputs.seed));
   const torch =
     pythons.torch && inputs.model === 'ndvi'
-      ? await torchRatios(pythons.torch, join(folder, 'torch'), spec, places, inputs)
+      ? await torchErrors(pythons.torch, join(folder, 'torch'), spec, places, inputs)
       : undefined;
   const alone = new Map((await train('partitioned')).models.map((model) => [model.geocode, model]));
-  const over = (mse: number, base: number) => mse / base;
+  const byPlace = (of: (model: TrainResults['models'][number]) => number) =>
+    new Map(adapted.map((model) => [model.geocode, of(model)]));
   const total = (seconds: number[]) => seconds.reduce((sum, one) => sum + one, 0);
   return {
-    adapted: adapted.map(({ metrics, adaptation }) =>
-      over(metrics.validation.mse, adaptation!.errors.base.mse),
-    ),
-    fresh: adapted.map(({ geocode, adaptation }) =>
-      over(alone.get(geocode)!.metrics.validation.mse, adaptation!.errors.base.mse),
-    ),
+    collection,
+    base: byPlace(({ adaptation }) => adaptation!.errors.base.mse),
+    adapted: byPlace(({ metrics }) => metrics.validation.mse),
+    fresh: byPlace(({ geocode }) => alone.get(geocode)!.metrics.validation.mse),
     cost:
       total(adapted.map(({ seconds }) => seconds)) / total([...alone.values()].map(({ seconds }) => seconds)),
     questions,
-    torch,
-    ...(boosted && {
-      boosted: adapted.map(({ geocode, adaptation }) =>
-        over(boosted.get(geocode)!, adaptation!.errors.base.mse),
-      ),
-    }),
+    ...(torch && { torch }),
+    ...(boosted && { boosted }),
   };
+}
+
+type Compared = ReturnType<typeof compareErrors>;
+
+/** Compares errors of all runs with others, by default those of the base. Undefined if a run lacks the errors. */
+function overBase(
+  runs: Run[],
+  of: (run: Run) => Errors | undefined,
+  base: (run: Run) => Errors | undefined = (run) => run.base,
+): Compared | undefined {
+  const errors = (side: typeof of) =>
+    runs.map(
+      (run) => new Map([...side(run)!].map(([place, error]) => [`${run.collection} ${place}`, error])),
+    );
+  return runs.every(of) ? compareErrors(errors(of), errors(base)) : undefined;
 }
 
 const TITLES = [
   'places',
   'adapted / base',
-  'places better than the base',
+  'better than the base at',
+  'adapted is',
   'worst place',
   'fresh / base',
   'LightGBM / base',
@@ -201,26 +221,38 @@ const TITLES = [
   'time of adaptation / fresh training',
 ];
 
-/** Medians over the seeds, with the least and the most. */
+/** Geometric means over the places with their 95 % intervals. The time is a median over the seeds, with the least and the most. */
 function row(name: string, runs: Run[]): string[] {
-  const text = (of: (run: Run) => number) => spreadText(computeSpread(runs.map(of))!, digits);
+  const adapted = overBase(runs, (run) => run.adapted)!;
+  const text = (compared: Compared | undefined) => (compared ? verdictCells(compared)[0] : '');
   return [
     name,
-    text(({ adapted }) => geometricMean(adapted)),
-    text(({ adapted }) => (100 * adapted.filter((ratio) => ratio < 1).length) / adapted.length),
-    text(({ adapted }) => Math.max(...adapted)),
-    text(({ fresh }) => geometricMean(fresh)),
-    runs.every(({ boosted }) => boosted) ? text(({ boosted }) => geometricMean(boosted!)) : '',
-    runs.every(({ torch }) => torch) ? text(({ torch }) => geometricMean(torch!)) : '',
-    text(({ cost }) => cost),
+    ...verdictCells(adapted),
+    digits(adapted.worst!),
+    text(overBase(runs, ({ fresh }) => fresh)),
+    text(overBase(runs, ({ boosted }) => boosted)),
+    text(
+      overBase(
+        runs,
+        ({ torch }) => torch?.adapted,
+        ({ torch }) => torch?.base,
+      ),
+    ),
+    spreadText(computeSpread(runs.map(({ cost }) => cost)), digits),
   ];
 }
 
 /** Errors of adapted models over those of the base. Empty if the places have a single date. */
 function questionRow(name: string, runs: Run[]): string[][] {
-  if (runs.some(({ questions }) => QUESTIONS.some((question) => questions[question].length === 0))) return [];
-  const text = (of: (run: Run) => number) => spreadText(computeSpread(runs.map(of))!, digits);
-  return [
-    [name, ...QUESTIONS.map((question) => text(({ questions }) => geometricMean(questions[question])))],
-  ];
+  const compared = QUESTIONS.map(
+    (question) =>
+      overBase(
+        runs,
+        ({ questions }) => questions[question].adapted,
+        ({ questions }) => questions[question].base,
+      )!,
+  );
+  return compared.every(({ places }) => places > 0)
+    ? [[name, ...compared.map((one) => verdictCells(one)[0])]]
+    : [];
 }

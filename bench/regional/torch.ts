@@ -12,14 +12,14 @@ import type { RegionPlace } from './questions.js';
 
 const SCRIPT = fileURLToPath(new URL('../../../bench/regional/torch_region.py', import.meta.url));
 
-/** Returns the error of the adapted model over that of the base at each place. Only for `ndvi`. */
-export async function torchRatios(
+/** Returns the errors of the base and of the adapted model at each place. Only for `ndvi`. */
+export async function torchErrors(
   python: string,
   folder: string,
   spec: ModelSpec,
   places: RegionPlace[],
   { epochs, seed }: { epochs: number; seed: number },
-): Promise<number[]> {
+): Promise<Record<'base' | 'adapted', Map<string, number>>> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const [i, { geocode, images, holdOut }] of places.entries()) {
@@ -38,7 +38,8 @@ export async function torchRatios(
   const child = spawn(python, [SCRIPT, folder], { stdio: ['ignore', 'pipe', 'inherit'], env });
   const [printed, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
   if (code !== 0) throw new Error(`${SCRIPT} failed`);
-  return (JSON.parse(printed) as { base: number; adapted: number }[]).map(
-    ({ base, adapted }) => adapted / base,
-  );
+  const errors = JSON.parse(printed) as { base: number; adapted: number }[];
+  const byPlace = (name: 'base' | 'adapted') =>
+    new Map(places.map(({ geocode }, i) => [geocode, errors[i]![name]]));
+  return { base: byPlace('base'), adapted: byPlace('adapted') };
 }

@@ -1,6 +1,8 @@
 /** The interface of benchmarks, and helpers for their figures. */
 import { spawnSync } from 'node:child_process';
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
+import { placesText, ratioText } from '../../src/cli/compare/tables.js';
+import { comparePlaces, type PlaceComparison } from '../../src/utils/bootstrap.js';
 
 export interface BenchOptions {
   /** A small run that shows that it works, for continuous integration. */
@@ -40,8 +42,26 @@ export function machine(): Machine {
   };
 }
 
-export const geometricMean = (ratios: number[]): number =>
-  Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
+/** Compares two ways at the same places: the errors of several runs of each, such as those of seeds, by place. */
+export function compareErrors(
+  ours: readonly ReadonlyMap<string, number>[],
+  theirs: readonly ReadonlyMap<string, number>[],
+): PlaceComparison {
+  const byPlace = (runs: typeof ours) => {
+    const errors = new Map<string, number[]>();
+    for (const run of runs)
+      for (const [place, error] of run) errors.set(place, [...(errors.get(place) ?? []), error]);
+    return errors;
+  };
+  return comparePlaces(byPlace(ours), byPlace(theirs));
+}
+
+/** Cells of a table: the ratio of the errors with its interval, the places where the first is better, and the verdict. */
+export const verdictCells = (compared: PlaceComparison): [ratio: string, places: string, verdict: string] => [
+  ratioText(compared),
+  placesText(compared),
+  compared.verdict,
+];
 
 export function median(values: number[]): number {
   const sorted = values.toSorted((a, b) => a - b);

@@ -21,7 +21,14 @@ import { geohash } from '../../src/grid/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import type { CardSummary, CheckResults, PlaceFreshness, TrainResults } from '../../src/training/index.js';
 import { randomStream, shuffledOrder } from '../../src/utils/random.js';
-import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
+import {
+  type BenchOptions,
+  type BenchResult,
+  compareErrors,
+  median,
+  result,
+  verdictCells,
+} from '../support/bench.js';
 import { installPython } from '../support/python.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 import { extentOf, LAND } from './regions.js';
@@ -61,6 +68,13 @@ interface Kept {
   trainings: number;
 }
 
+/** Mean errors of the dates of each place, and the CPU time over that of retraining everything. */
+interface StaleErrors {
+  stale: Map<string, number>;
+  everything: Map<string, number>;
+  cost: number;
+}
+
 const none = (): Detection => ({ dates: 0, falseAlarms: 0, changed: 0, detected: 0 });
 
 export async function benchFreshness({ short, log }: BenchOptions): Promise<BenchResult[]> {
@@ -70,7 +84,7 @@ export async function benchFreshness({ short, log }: BenchOptions): Promise<Benc
   mkdirSync(BENCH_FOLDER, { recursive: true });
   const folder = mkdtempSync(join(BENCH_FOLDER, 'freshness-'));
   const detections = new Map<string, Detection[]>();
-  const kept: { ratio: number; cost: number }[] = [];
+  const kept: StaleErrors[] = [];
   try {
     for (const seed of seeds) {
       const run = await runSeed(join(folder, `${seed}`), seed, short, python, log);
@@ -85,6 +99,12 @@ export async function benchFreshness({ short, log }: BenchOptions): Promise<Benc
     const pairs = detections.get(name)!.map(of);
     return (100 * pairs.reduce((sum, [a]) => sum + a, 0)) / pairs.reduce((sum, [, b]) => sum + b, 0);
   };
+  const compared = compareErrors(
+    kept.map(({ stale }) => stale),
+    kept.map(({ everything }) => everything),
+  );
+  if (kept.length > 0)
+    log(`train --stale, regional, over retraining everything: ${verdictCells(compared).join(' | ')}`);
   const peers = [...detections.keys()].filter((name) => name !== 'check');
   const figures = (of: (one: Detection) => [number, number]) =>
     [share('check', of), Object.fromEntries(peers.map((name) => [name, share(name, of)]))] as const;
@@ -101,11 +121,7 @@ export async function benchFreshness({ short, log }: BenchOptions): Promise<Benc
     ),
     ...(kept.length > 0
       ? [
-          result(
-            'error after train --stale over that of retraining everything',
-            '',
-            median(kept.map(({ ratio }) => ratio)),
-          ),
+          result('error after train --stale over that of retraining everything', '', compared.ratio!),
           result(
             'CPU time of check and train --stale over that of retraining everything',
             '',
@@ -122,7 +138,7 @@ async function runSeed(
   short: boolean,
   python: string | undefined,
   log: (line: string) => void,
-): Promise<{ detections: Map<string, Detection>; kept?: { ratio: number; cost: number } }> {
+): Promise<{ detections: Map<string, Detection>; kept?: StaleErrors }> {
   const data = join(folder, 'data');
   // Every three weeks.
   const dates = datesOf(seed, short ? 14 : 35);
@@ -162,7 +178,7 @@ async function runSeed(
   const changed = new Set(
     series.flatMap(({ geocode, changedTimes }) => changedTimes.slice(1).map((time) => `${geocode} ${time}`)),
   );
-  const modes = new Map<string, { ratio: number; cost: number }>();
+  const modes = new Map<string, StaleErrors>();
   for (const mode of short ? ['regional'] : ['regional', 'partitioned', 'none']) {
     const { model, ...regional } = training;
     const inputs = {
@@ -176,11 +192,18 @@ async function runSeed(
     const mean = ({ errors }: Kept, keys: string[]) =>
       keys.reduce((sum, key) => sum + errors.get(key)!, 0) / keys.length;
     const ratioOf = (keys: string[]) => mean(stale, keys) / mean(everything, keys);
-    const ratio = ratioOf(known);
     const cost = stale.cpu / everything.cpu;
-    modes.set(mode, { ratio, cost });
+    // Each seed has other places.
+    const byPlace = (kept: Kept) =>
+      new Map(
+        places.flatMap(({ geocode }) => {
+          const keys = known.filter((key) => key.startsWith(`${geocode} `));
+          return keys.length > 0 ? [[`${seed} ${geocode}`, mean(kept, keys)] as const] : [];
+        }),
+      );
+    modes.set(mode, { stale: byPlace(stale), everything: byPlace(everything), cost });
     log(
-      `train --stale, ${mode}: error over that of retraining everything ${ratio.toFixed(3)}, ` +
+      `train --stale, ${mode}: error over that of retraining everything ${ratioOf(known).toFixed(3)}, ` +
         `after a change ${ratioOf(known.filter((key) => changed.has(key))).toFixed(3)}, ` +
         `at unchanged places ${ratioOf(known.filter((key) => !changed.has(key))).toFixed(3)}; ` +
         `CPU ${stale.cpu.toFixed(0)} s for ${stale.trainings} models, ${everything.cpu.toFixed(0)} s for ${everything.trainings}: ${cost.toFixed(3)}`,

@@ -2,25 +2,24 @@
 
 import {
   bytesText,
-  compareSpreads,
   computeSpread,
   digits,
   MEASURES_OF,
-  type Spread,
+  type Measure,
   spreadText,
 } from '../../src/cli/compare/measures.js';
 import type { ComparedRun, Comparison } from '../../src/cli/compare/runs.js';
 import {
   cellSummaries,
-  countWins,
+  costRatios,
   modeSummary,
   netBytes,
   runsOfMode,
+  verdicts,
 } from '../../src/cli/compare/summary.js';
-import { betterText } from '../../src/cli/compare/tables.js';
 import type { Usage } from '../../src/cli/compare/usage.js';
 import type { TrainingMode } from '../../src/training/index.js';
-import { type BenchResult, result } from '../support/bench.js';
+import { type BenchResult, result, verdictCells } from '../support/bench.js';
 import { markdown } from './markdown.js';
 
 export const MODES: TrainingMode[] = ['distributed', 'partitioned', 'contained'];
@@ -57,11 +56,9 @@ const rowsOf = (lines: LineRuns[], row: (comparison: Comparison, line: LineRuns)
 
 export function timeTable(lines: LineRuns[]): string[] {
   const rows = rowsOf(lines, (comparison, { line }) => {
-    const times = MODES.map((mode) => modeSummary(comparison, mode).seconds);
-    const [distributed, partitioned] = times as [Spread, Spread];
-    const factor = (distributed.median / partitioned.median).toFixed(2);
-    const said = `${factor} x; partitioned: ${compareSpreads(partitioned, distributed)}`;
-    return [[comparison.model, line, ...times.map((time) => spreadText(time)), said]];
+    const times = MODES.map((mode) => spreadText(modeSummary(comparison, mode).costs.seconds));
+    const ratios = costRatios(comparison, 'seconds', 'distributed', 'partitioned');
+    return [[comparison.model, line, ...times, spreadText(ratios)]];
   });
   return markdown(['training time, s', 'line', ...MODES, 'distributed over partitioned'], rows);
 }
@@ -102,7 +99,7 @@ export function ratioTable(lines: LineRuns[]): string[] {
 export function cpuTable(lines: LineRuns[]): string[] {
   const rows = rowsOf(lines, (comparison, { line }) =>
     MODES.map((mode) => {
-      const { cpuSeconds, cores } = modeSummary(comparison, mode);
+      const { cpuSeconds, cores } = modeSummary(comparison, mode).costs;
       return [
         ...[comparison.model, line, mode, spreadText(cpuSeconds)],
         spreadText(cores, (value) => digits(100 * value)),
@@ -112,21 +109,28 @@ export function cpuTable(lines: LineRuns[]): string[] {
   return markdown(['CPU', 'line', 'mode', 's, all nodes', '% of a core, mean of the nodes'], rows);
 }
 
-/** Means over places. */
+/** The partitioned models beside the one for all places. Undefined for measures without a verdict. */
+const verdictOn = (comparison: Comparison, measure: Measure) =>
+  verdicts(comparison).find(
+    (one) => one.mode === 'distributed' && one.than === 'partitioned' && one.measure === measure,
+  );
+
+/** Medians of places. */
 export function accuracyTable({ comparisons }: LineRuns): string[] {
   const rows = comparisons.flatMap((comparison) =>
     MEASURES_OF[comparison.model]!.flatMap((measure) => {
-      const [own, other] = (['partitioned', 'distributed'] as const).map(
-        (mode) => modeSummary(comparison, mode).means[measure],
+      const scores = (['distributed', 'partitioned'] as const).map(
+        (mode) => modeSummary(comparison, mode).medians[measure],
       );
-      if (!own || !other) return [];
-      const { won, of } = countWins(comparison, 'partitioned', 'distributed', measure);
-      const text = betterText(measure, own, other);
-      const names = [comparison.model, measure];
-      return [[...names, spreadText(other), spreadText(own), `${won} of ${of}`, text]];
+      const verdict = verdictOn(comparison, measure);
+      const said = verdict ? verdictCells(verdict) : ['-', '-', '-'];
+      return scores.every((score) => score)
+        ? [[comparison.model, measure, ...scores.map((score) => spreadText(score!)), ...said]]
+        : [];
     }),
   );
-  return markdown(['model', 'measure', 'distributed', 'partitioned', 'tiles won', 'partitioned is'], rows);
+  const titles = ['distributed', 'partitioned', 'error of distributed over partitioned', 'better at'];
+  return markdown(['model', 'measure', ...titles, 'distributed is'], rows);
 }
 
 /** Medians of the seeds. */
@@ -153,12 +157,12 @@ export function results(lines: LineRuns[]): BenchResult[] {
     comparisons.flatMap((comparison) => {
       const title = `${comparison.model}, ${line}`;
       const [measure] = MEASURES_OF[comparison.model]!;
-      const time = (mode: TrainingMode) => modeSummary(comparison, mode).seconds.median;
+      const time = (mode: TrainingMode) => modeSummary(comparison, mode).costs.seconds.median;
       const each = (mode: TrainingMode) =>
         computeSpread(
           runsOfMode(comparison, mode).map((run) => net(run, comparison) / run.results.models.length),
         ).median;
-      const { won, of } = countWins(comparison, 'partitioned', 'distributed', measure);
+      const { worse, places } = verdictOn(comparison, measure)!;
       return [
         result(`${title}: training time, partitioned`, 's', time('partitioned'), {
           distributed: time('distributed'),
@@ -175,7 +179,7 @@ export function results(lines: LineRuns[]): BenchResult[] {
           Math.max(...runsOfMode(comparison, 'distributed').flatMap((run) => ratios(run, idle))),
           { mark: RATIO_MARK },
         ),
-        result(`${title}: tiles where partitioned has the better ${measure}`, `of ${of}`, won),
+        result(`${title}: places where partitioned has the better ${measure}`, `of ${places}`, worse),
       ];
     }),
   );

@@ -9,7 +9,14 @@ import { inProcessTransport } from '../../src/cli/connection.js';
 import { Client } from '../../src/client/index.js';
 import { openNode } from '../../src/node.js';
 import type { TrainResults } from '../../src/training/index.js';
-import { type BenchOptions, type BenchResult, geometricMean, median, result } from '../support/bench.js';
+import {
+  type BenchOptions,
+  type BenchResult,
+  compareErrors,
+  median,
+  result,
+  verdictCells,
+} from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 import { markdown } from '../training/markdown.js';
 import { ingestReal, plantPlaces } from './places.js';
@@ -21,8 +28,8 @@ const PATIENCE = 5;
 interface Pair {
   epochs: { curriculum: number; fresh: number };
   seconds: { curriculum: number; fresh: number };
-  /** Validation error of the curriculum over that of a fresh model, at each place. */
-  errors: number[];
+  /** Validation errors by place. */
+  errors: { curriculum: Map<string, number>; fresh: Map<string, number> };
 }
 
 export async function benchCurriculum({ short, log }: BenchOptions): Promise<BenchResult[]> {
@@ -79,9 +86,10 @@ async function trainBoth(
   return {
     epochs: sums((model) => model.epochs),
     seconds: sums(({ seconds }) => seconds),
-    errors: both.map(
-      ({ geocode, metrics }) => metrics.validation.mse / fresh.get(geocode)!.metrics.validation.mse,
-    ),
+    errors: {
+      curriculum: new Map(both.map(({ geocode, metrics }) => [geocode, metrics.validation.mse])),
+      fresh: new Map(both.map(({ geocode }) => [geocode, fresh.get(geocode)!.metrics.validation.mse])),
+    },
   };
 }
 
@@ -91,18 +99,23 @@ const TITLES = [
   'epochs, curriculum',
   'seconds, curriculum / fresh',
   'error, curriculum / fresh',
-  'better places, %',
+  'better at',
+  'the curriculum is',
 ];
 
-/** Medians over the seeds, with minimum and maximum. */
+/** Costs are medians over the seeds, with minimum and maximum; the error is the mean ratio over the places with its 95 % interval. */
 function row(collection: string, pairs: Pair[]): string[] {
+  // The generated land is the same for each seed.
+  const compared = compareErrors(
+    pairs.map(({ errors }) => errors.curriculum),
+    pairs.map(({ errors }) => errors.fresh),
+  );
   const text = (of: (pair: Pair) => number) => spreadText(computeSpread(pairs.map(of))!, digits);
   return [
     collection,
     text(({ epochs }) => epochs.fresh),
     text(({ epochs }) => epochs.curriculum),
     text(({ seconds }) => seconds.curriculum / seconds.fresh),
-    text(({ errors }) => geometricMean(errors)),
-    text(({ errors }) => (100 * errors.filter((ratio) => ratio < 1).length) / errors.length),
+    ...verdictCells(compared),
   ];
 }

@@ -1,5 +1,5 @@
 /** Scores of curves: how soon each start reaches the loss of a fresh start, and its lowest loss. */
-import { median } from '../support/bench.js';
+import { compareErrors, median } from '../support/bench.js';
 import type { Curve } from './curves.js';
 
 /** Scores of a start over all places and seeds. Infinity stands for a target that is not reached. */
@@ -8,10 +8,9 @@ export interface StartScore {
   /** Epochs to the target of the place. */
   epochs: number[];
   cpu: number[];
-  /** Least validation loss, relative to the median of a fresh start over its seeds. */
-  least: number[];
-  /** Median epochs over all places, by seed. */
-  bySeed: Map<number, number>;
+  /** How the least validation loss, and the epochs to the target, compare with those of a fresh start at the same places. */
+  least: ReturnType<typeof compareErrors>;
+  sooner: ReturnType<typeof compareErrors>;
 }
 
 /** The target is the median least loss of a fresh start, multiplied by this factor. */
@@ -37,14 +36,21 @@ const epochsTo = (fresh: Map<string, number>, { geocode, losses }: Curve) => {
 export function scoresOf(curves: Curve[]): StartScore[] {
   const fresh = freshLosses(curves);
   const epochsOf = (curve: Curve) => epochsTo(fresh, curve);
-  return [...groupBy(curves, ({ start }) => start)].map(([start, own]) => ({
+  // A target that is not reached counts as reached in the epoch after the last one.
+  const atMost = (curve: Curve) => Math.min(epochsOf(curve), curve.losses.length + 1);
+  const starts = groupBy(curves, ({ start }) => start);
+  const compared = (own: Curve[], of: (curve: Curve) => number) => {
+    const [ours, theirs] = [own, starts.get('none')!].map((all) =>
+      all.map((curve) => new Map([[curve.geocode, of(curve)]])),
+    );
+    return compareErrors(ours!, theirs!);
+  };
+  return [...starts].map(([start, own]) => ({
     start,
     epochs: own.map(epochsOf),
     cpu: own.map((curve) => curve.cpu[epochsOf(curve) - 1] ?? Infinity),
-    least: own.map((curve) => leastOf(curve) / fresh.get(curve.geocode)!),
-    bySeed: new Map(
-      [...groupBy(own, ({ seed }) => seed)].map(([seed, some]) => [seed, median(some.map(epochsOf))]),
-    ),
+    least: compared(own, leastOf),
+    sooner: compared(own, atMost),
   }));
 }
 

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { computeSpread, digits, spreadText } from '../../src/cli/compare/measures.js';
+import { digits } from '../../src/cli/compare/measures.js';
 import { inProcessTransport } from '../../src/cli/connection.js';
 import { Client } from '../../src/client/index.js';
 import { selectEngine } from '../../src/engines/index.js';
@@ -22,7 +22,7 @@ import {
   type TrainResults,
 } from '../../src/training/index.js';
 import { TRANSFER_POLICIES } from '../../src/training/model-card.js';
-import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
+import { type BenchOptions, type BenchResult, median, result, verdictCells } from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 import { markdown } from '../training/markdown.js';
 import {
@@ -221,22 +221,21 @@ async function measure(
 
 function table(curves: Curve[]): string[] {
   const scores = scoresOf(curves);
-  const fresh = scores.find(({ start }) => start === 'none')!;
   const shown = (value: number) => (Number.isFinite(value) ? digits(value) : 'not reached');
   return markdown(
-    ['start', 'epochs to the target', 'reached', 'CPU s to the target', 'fewer epochs', 'least loss / fresh'],
+    [
+      ...['start', 'epochs to the target', 'reached', 'CPU s to the target'],
+      ...['epochs / fresh', 'least loss / fresh', 'better at', 'the least loss is'],
+    ],
     ROWS.filter((row) => scores.some(({ start }) => start === row)).map((name) => {
-      const { epochs, cpu, least, bySeed } = scores.find(({ start }) => start === name)!;
-      // 0 if the target is not reached, even if a fresh start does not reach it either.
-      const ratios = [...bySeed].map(([seed, own]) => (own === Infinity ? 0 : fresh.bySeed.get(seed)! / own));
+      const { epochs, cpu, least, sooner } = scores.find(({ start }) => start === name)!;
       const reached = epochs.filter(Number.isFinite).length;
       return [
         name,
         shown(median(epochs)),
         `${reached} of ${epochs.length}`,
         shown(median(cpu)),
-        name === 'none' ? '' : `${spreadText(computeSpread(ratios))} x`,
-        spreadText(computeSpread(least)),
+        ...(name === 'none' ? ['', '', '', ''] : [verdictCells(sooner)[0], ...verdictCells(least)]),
       ];
     }),
   );
@@ -255,7 +254,7 @@ function resultsOf(of: string, curves: Curve[]): BenchResult[] {
           median(fresh.epochs) / median(epochs),
         ),
         result(`${of}: CPU seconds to the target, fresh over ${start}`, 'x', median(fresh.cpu) / median(cpu)),
-        result(`${of}: least validation loss, ${start} over fresh`, 'x', median(least)),
+        result(`${of}: least validation loss, ${start} over fresh`, 'x', least.ratio!),
       ])
       // Exclude targets that one of the two does not reach.
       .filter(({ ours }) => Number.isFinite(ours))

@@ -51,8 +51,8 @@ function modelIdentity({ id, model, collection, grid, geocode }: ModelVersionRec
 }
 
 /**
- * The version with the least error among those that were validated on the same data as the latest; the newer of two equal
- * ones. `versions` has the latest first.
+ * The version with the least error among those that were scored on the same data as the latest; the newer of two equal ones. The latest if
+ * it has no score. `versions` has the latest first.
  */
 export function bestVersion<T extends Pick<TrainedVersion, 'score'>>(versions: T[]): T {
   const [latest] = versions;

@@ -273,9 +273,9 @@ export interface RequestRecord {
 
 /** Quality of a version of a model. Errors on different data cannot be compared. */
 export interface ModelScore {
-  /** Validation error; smaller is better. */
+  /** Error on the data by which versions are chosen; smaller is better. */
   error: number;
-  /** Identifies the validation data. */
+  /** Identifies these data. */
   data: string;
 }
 
@@ -293,7 +293,7 @@ export interface TrainedVersion {
   files: ModelFile[];
   /** Summary for lists; the complete card is a file beside the weights. */
   card: unknown;
-  /** Absent in records of older versions of the program. */
+  /** Absent in records of older versions of the program, and without data to choose by. */
   score?: ModelScore;
 }
 

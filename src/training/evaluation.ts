@@ -262,6 +262,38 @@ export function evaluateValidation(
   return evaluatePredictions(validation, predictPatches(tf, model, validation), displayRange(train));
 }
 
+/** Errors on the selection patches. Versions and parents are chosen by them, so that the validation patches only report. */
+export interface SelectionScore {
+  /** Mean squared errors of the model, and of the training mean. */
+  mse: number;
+  mean: number;
+  /** Statistics of the true values, which identify the patches. */
+  spread: TargetStatistics;
+}
+
+export function evaluateSelection(
+  tf: Tf,
+  model: LayersModel,
+  { train, selection }: Pick<TrainValidationPatches, 'train'> & { selection: Patches },
+): SelectionScore {
+  const pairs = (predicted: Float32Array) => maskedPairs(selection, predicted);
+  const predicted = pairs(predictPatches(tf, model, selection));
+  return {
+    mse: regressionMetrics(predicted).mse,
+    mean: regressionMetrics(pairs(trainingMean(filledOnly(train))(selection))).mse,
+    spread: targetStatistics(predicted.truth),
+  };
+}
+
+/** Combines the scores of several cells as if their values were one set. Undefined without any. */
+export function pooledSelection(scores: SelectionScore[]): SelectionScore | undefined {
+  if (scores.length === 0) return undefined;
+  const spread = pooledTargetStatistics(scores.map((score) => score.spread));
+  const error = (name: 'mse' | 'mean') =>
+    scores.reduce((sum, score) => sum + score.spread.count * score[name], 0) / spread.count;
+  return { mse: error('mse'), mean: error('mean'), spread };
+}
+
 /**
  * Scores the baselines on the validation patches. The mean and the linear baseline (ridge regression) are fitted to the training patches.
  * For the target `clear`, it also scores three baselines without any fitting: the unchanged cloudy values, the nearest clear values and

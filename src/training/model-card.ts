@@ -124,10 +124,13 @@ export function modelCard(
 }
 
 /**
- * Score on the validation patches. Two sets of patches are equal if their true values have the same count, mean and spread, bit for bit.
+ * Score on the selection patches; undefined without any. Two sets of patches are equal if their true values have the same count, mean and
+ * spread, bit for bit.
  */
-export function validationScore({ metrics, spread: { count, mean, squares } }: CardSummary): ModelScore {
-  return { error: metrics.validation.mse, data: `${count} ${mean} ${squares}` };
+export function selectionScore({ selection }: CardSummary): ModelScore | undefined {
+  if (!selection) return undefined;
+  const { count, mean, squares } = selection.spread;
+  return { error: selection.mse, data: `${count} ${mean} ${squares}` };
 }
 
 /** Five decimal places: far below any error of a model, and short in a file. */

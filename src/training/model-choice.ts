@@ -121,7 +121,11 @@ async function similarModels(
   kind: string,
 ): Promise<SimilarModels> {
   const { job: recording, warnings } = recordWarnings(job);
-  const models = await availableSourceModels(storage, [kind], recording, ['distributed']);
+  const sources = await availableSourceModels(storage, [kind], recording, ['distributed']);
+  const models = sources.filter(({ card }) => {
+    const { metrics, baseline } = card as CardSummary;
+    return metrics.validation.mse < baseline.mean.mse;
+  });
   // The policy `similar` draws no random number.
   return { find: sourceModelFinder(textures, models, 'similar', 0), warnings };
 }

@@ -22,8 +22,8 @@ import {
   type ModelCard,
   type ModelCardContext,
   modelCard,
+  selectionScore,
   type TrainingMode,
-  validationScore,
 } from './model-card.js';
 import type { TrainedCell } from './report.js';
 
@@ -124,6 +124,7 @@ export async function storeModel(
     const { model, spread } = storedModel({ id: modelId(kind, collection, grid, geocode) }, card);
     return { model: { ...model, losses, patches, validationValues: spread.count }, spread };
   }
+  const score = selectionScore(card);
   const record = await storage.models.put(
     {
       model: kind,
@@ -132,7 +133,7 @@ export async function storeModel(
       geocode,
       version,
       card: cardSummary(card),
-      score: validationScore(card),
+      ...(score && { score }),
     },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );

@@ -165,6 +165,7 @@ const tileScore = object(
   { images: imageCounts, dates: { type: 'array', maxItems: 10, items: text } },
   imageMeans,
 );
+const spreadSchema = object({ count, mean: number, squares: positive });
 const numberList = { type: 'array', items: number, maxItems: 100_000 };
 
 /** JSON Schema of the engine used, as returned by `selectEngine`. */
@@ -188,7 +189,7 @@ export const modelUploadSchema = object(
       ),
     },
     metrics: object({ train: metricsSchema, validation: metricsSchema }, { tile: tileScore }),
-    spread: object({ count, mean: number, squares: positive }),
+    spread: spreadSchema,
     baseline: object(
       { mean: metricsSchema, linear: metricsSchema },
       { unchanged: metricsSchema, nearest: metricsSchema, median: metricsSchema },
@@ -200,6 +201,7 @@ export const modelUploadSchema = object(
   },
   {
     predictions: object({ truth: numberList, predicted: numberList }),
+    selection: object({ mse: positive, mean: positive, spread: spreadSchema }),
     // Clients of older versions do not send these.
     bestEpoch: { type: 'integer', minimum: 0 },
     holdOut: object(

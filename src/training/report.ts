@@ -9,11 +9,13 @@ import {
   type EpochLosses,
   evaluateBaselines,
   evaluatePredictions,
+  evaluateSelection,
   type HistoryBaselines,
   type Metrics,
   type ModelMetrics,
   maskedPairs,
   type Predictions,
+  type SelectionScore,
   type TargetStatistics,
   type TileScore,
   targetStatistics,
@@ -33,6 +35,8 @@ export interface CellReport {
   /** Absent for a model of several cells, and in reports of older versions. */
   holdOut?: AppliedHoldOut;
   metrics: ModelMetrics;
+  /** Absent without selection patches. */
+  selection?: SelectionScore;
   /** Range with which images are scored, see image-metrics.ts. Absent if a patch has one value. */
   displayRange?: DisplayRange;
   /** Scores on the same validation patches. */
@@ -136,7 +140,7 @@ export async function reportOf(
   scoreTile: ScoreTile | undefined,
   ofHistory?: HistoryBaselines,
 ): Promise<{ report: CellReport; held: Predictions; spread: TargetStatistics }> {
-  const { train, validation, counts, split, holdOut } = dataset;
+  const { train, selection, validation, counts, split, holdOut } = dataset;
   const range = displayRange(train);
   const score = (patches: Patches, values: Float32Array) => evaluatePredictions(patches, values, range);
   const predicted = predictPatches(tf, model, validation);
@@ -152,6 +156,7 @@ export async function reportOf(
         validation: score(validation, predicted),
         ...(tile && { tile }),
       },
+      ...(selection && { selection: evaluateSelection(tf, model, { train, selection }) }),
       ...(range && { displayRange: range }),
       baseline: evaluateBaselines(spec.target, dataset, range, ofHistory),
     },

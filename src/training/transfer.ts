@@ -41,8 +41,8 @@ const MAX_PROBED = 8;
 const MODES_OF_MANY_CELLS = ['distributed', 'regional'] as const;
 
 /**
- * Returns, for each model of these kinds, its best version if it beats the mean baseline. Versions of this job and of some modes are
- * excluded.
+ * Returns, for each model of these kinds, its best version if it beats the mean on the selection patches. Versions of this job and of some
+ * modes are excluded.
  */
 export async function availableSourceModels(
   storage: { models: Pick<Storage['models'], 'scanAll'> },
@@ -75,10 +75,10 @@ export async function availableSourceModels(
   return found;
 }
 
-/** A model that is worse than the mean has learned nothing. */
+/** A model that is not better than the mean has learned nothing. Selection patches decide, because validation patches only report. */
 export function isUsableSource({ card }: ModelVersionRecord): boolean {
-  const { metrics, baseline } = card as CardSummary;
-  return metrics.validation.mse < baseline.mean.mse;
+  const { selection } = card as CardSummary;
+  return selection !== undefined && selection.mse < selection.mean;
 }
 
 /** Finds parents among models of one kind. The result is the same for the same models, textures and seed. */

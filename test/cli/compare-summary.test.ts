@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { describeDifferences } from '../../src/cli/compare/measures.js';
 import { lossCurves, renderComparison } from '../../src/cli/compare/report.js';
 import type { ComparedRun, Comparison } from '../../src/cli/compare/runs.js';
-import { countWins, modeSummary } from '../../src/cli/compare/summary.js';
-import { costTable, toCsv } from '../../src/cli/compare/tables.js';
+import { modeSummary, verdicts } from '../../src/cli/compare/summary.js';
+import { accuracyTable, costTable, toCsv, verdictTable } from '../../src/cli/compare/tables.js';
 import type { TrainingMode, TrainResults } from '../../src/training/index.js';
 import { assertWellFormed } from '../demo-report/markup.js';
 
@@ -83,10 +83,11 @@ test('modes are compared at the places that all runs have trained', () => {
     run('contained', seed, { u1: { mse: 0.02 }, u2: { mse: 0.02 } }, { failed }),
   ]);
   const comparison = comparisonOf(runs);
-  assert.equal(modeSummary(comparison, 'partitioned').means.MSE!.median, 0.01);
-  assert.equal(modeSummary(comparison, 'contained').means.MSE!.median, 0.02);
+  assert.equal(modeSummary(comparison, 'partitioned').medians.MSE!.median, 0.01);
+  assert.equal(modeSummary(comparison, 'contained').medians.MSE!.median, 0.02);
   assert.deepEqual(modeSummary(comparison, 'partitioned').pooled, {});
-  assert.deepEqual(countWins(comparison, 'partitioned', 'contained', 'MSE'), { won: 6, of: 6 });
+  const [verdict] = verdicts(comparison);
+  assert.deepEqual([verdict!.better, verdict!.places], [2, 2], 'each place once, not once for each seed');
   assert.deepEqual(describeDifferences(comparison), [
     'contained, seed 1 did not train a place of partitioned, seed 1: u3',
     'contained, seed 2 did not train a place of partitioned, seed 1: u3',
@@ -108,6 +109,7 @@ test('tiles that are added during a comparison are detected by the number of pat
   assert.deepEqual(describeDifferences(comparisonOf(runs.slice(0, 1))), []);
   // Scores of other patches do not compare as one set.
   assert.deepEqual(modeSummary(comparisonOf(runs), 'partitioned').pooled, {});
+  assert.equal(verdicts(comparisonOf(runs))[0]!.places, 0, 'nor do scores of the place');
 });
 
 test('one cell in two collections is two places, in every run', () => {
@@ -116,13 +118,13 @@ test('one cell in two collections is two places, in every run', () => {
   // The other run has trained one of them only.
   const one = run('contained', 1, { u1: { mse: 0.2 } });
   const comparison = comparisonOf([both, one]);
-  assert.equal(modeSummary(comparison, 'contained').means.MSE!.median, 0.2);
+  assert.equal(modeSummary(comparison, 'contained').medians.MSE!.median, 0.2);
   const csv = toCsv(comparison);
-  assert.match(csv, /,c u1,MSE,,0\.1\r\n/);
-  assert.match(csv, /,d u1,MSE,,0\.1\r\n/);
+  assert.match(csv, /,c u1,MSE,,0\.1,\r\n/);
+  assert.match(csv, /,d u1,MSE,,0\.1,\r\n/);
 });
 
-test('bytes that are not more than those of idle nodes make no ratio', () => {
+test('bytes that are not more than those of idle nodes are 0, and make no ratio', () => {
   const runs = [1, 2, 3].flatMap((seed) => [
     run('partitioned', seed, { u1: { mse: 0.1 } }, { sentBytes: 0 }),
     run('contained', seed, { u1: { mse: 0.1 } }, { sentBytes: 0 }),
@@ -130,10 +132,108 @@ test('bytes that are not more than those of idle nodes make no ratio', () => {
   for (const idleBytesPerSecond of [0, 10]) {
     const { rows } = costTable(comparisonOf(runs, { idleBytesPerSecond }));
     const [row] = rows.filter(([title]) => title!.startsWith('bytes'));
-    assert.deepEqual(row!.at(-1), 'within the spread');
+    assert.deepEqual(row!.slice(1), ['0 B', '0 B', '-']);
+    assert.match(toCsv(comparisonOf(runs, { idleBytesPerSecond })), /,net bytes sent,,0,\r\n/);
     const [, main] = page(comparisonOf(runs, { idleBytesPerSecond })).split('<main>');
     assert.doesNotMatch(main!, /NaN|Infinity|-0\./);
   }
+});
+
+const NAMES = Array.from({ length: 9 }, (_, i) => `u${i}`);
+
+/** Errors of nine places, times a factor that differs a little between places and seeds. */
+const places = (factor: number, seed: number, extreme = 1): Record<string, Place> =>
+  Object.fromEntries(
+    NAMES.map((name, i) => [
+      name,
+      { mse: 0.01 * (i + 1) * factor * (1 + 0.01 * ((i * seed) % 3)) * (i === 4 ? extreme : 1) },
+    ]),
+  );
+
+test('a verdict counts each place once, in the table, the CSV and the page, for every pair of modes', () => {
+  const runs = [1, 2, 3].flatMap((seed) => [
+    run('partitioned', seed, places(1, seed)),
+    run('distributed', seed, places(1.3, seed)),
+    // One place of nine has a hundred times the error, so the pooled error is many times larger.
+    run('regional', seed, places(seed === 2 ? 0.99 : 1.02, seed, 100)),
+  ]);
+  const comparison = comparisonOf(runs, { modes: ['partitioned', 'distributed', 'regional'] });
+  assert.deepEqual(
+    verdictTable(comparison).rows.map(([compared, measure, , better, verdict]) => [
+      ...[compared, measure, better, verdict],
+    ]),
+    [
+      ['partitioned / distributed', 'MSE', '9 of 9 places', 'better'],
+      ['partitioned / regional', 'MSE', '9 of 9 places', 'better'],
+      ['distributed / regional', 'MSE', '1 of 9 places', 'cannot be told apart'],
+    ],
+  );
+  const csv = toCsv(comparison).split('\r\n');
+  const [first, , third] = verdicts(comparison);
+  assert.ok(csv.includes(`partitioned / distributed,,,all places,MSE error ratio,,${first!.ratio},better`));
+  const [low] = third!.interval!;
+  assert.ok(
+    csv.includes(`distributed / regional,,,all places,"MSE error ratio, low",,${low},cannot be told apart`),
+  );
+  const html = page(comparison);
+  assertWellFormed(html);
+  for (const row of verdictTable(comparison).rows)
+    for (const cell of row) assert.ok(html.includes(`>${cell}</t`), cell);
+  // A seed that one mode lacks is left out of both.
+  const lacking = [
+    ...runs.slice(0, 6),
+    run('partitioned', 3, places(1e3, 3)),
+    run('distributed', 3, places(1.3, 3)),
+  ];
+  const [, pair] = verdicts({ ...comparison, runs: lacking });
+  assert.deepEqual(pair, verdicts({ ...comparison, runs: runs.slice(0, 6) })[1]);
+});
+
+test('a verdict on many seeds of few places is refused', () => {
+  const few = (factor: number, seed: number) =>
+    Object.fromEntries(Object.entries(places(factor, seed)).slice(0, 5));
+  const seeds = Array.from({ length: 20 }, (_, i) => i + 1);
+  const runs = seeds.flatMap((seed) => [
+    run('partitioned', seed, few(1, seed)),
+    run('contained', seed, few(9, seed)),
+  ]);
+  const comparison = comparisonOf(runs, { seeds });
+  assert.deepEqual(
+    verdictTable(comparison).rows.map((row) => row.slice(3)),
+    [['5 of 5 places', 'too few places']],
+  );
+});
+
+test('scores with training ground and R2 have no verdict; errors of images have', () => {
+  const withImages = (one: ComparedRun, psnr: number, ssim: number, msSsim: number) => {
+    const images = { psnr: 3, ssim: 3, msSsim: 3 };
+    for (const { metrics } of one.results.models) {
+      Object.assign(metrics.validation, { images, psnr, ssim });
+      metrics.tile = { images, psnr, ssim, msSsim: { value: msSsim, scales: 5 }, dates: [] };
+    }
+    return one;
+  };
+  const runs = [1, 2].flatMap((seed) => [
+    withImages(run('partitioned', seed, places(1, seed)), 30, 0.9, 0.99),
+    withImages(run('contained', seed, places(1, seed)), 20, 0.8, 0.1),
+  ]);
+  const comparison = comparisonOf(runs, { model: 'cloud-removal' });
+  assert.deepEqual(
+    verdictTable(comparison).rows.map(([, measure, ratio, , verdict]) => [measure, ratio, verdict]),
+    [
+      ['MSE', '1 (1 to 1)', 'the same'],
+      // 10 dB are a tenth of the error, and 1 - SSIM is half.
+      ['PSNR', '0.1 (0.1 to 0.1)', 'better'],
+      ['SSIM', '0.5 (0.5 to 0.5)', 'better'],
+    ],
+  );
+  const rows = accuracyTable(comparison).rows.map(([title]) => title);
+  for (const title of ['RMSE, all patches as one set', 'RMSE, median of places', 'MS-SSIM, median of places'])
+    assert.ok(rows.includes(title), title);
+  assert.deepEqual(
+    verdicts(comparisonOf(runs)).map(({ measure }) => measure),
+    ['MSE'],
+  );
 });
 
 test('the curve of many places counts each by its values, and one that has stopped by its last epoch', () => {

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { compareSpreads, computeSpread } from '../../src/cli/compare/measures.js';
 import { concurrentJobs, runOrder } from '../../src/cli/compare/runs.js';
 import { measureUsage, usageFromSamples } from '../../src/cli/compare/usage.js';
 import type { NodeUsageDocument } from '../../src/client/index.js';
@@ -136,14 +135,6 @@ test('every mode trains once with every seed, in an order that is reversed for e
     runOrder(['partitioned', 'distributed'], [1, 2]).map(({ mode, seed }) => `${mode[0]}${seed}`),
     ['p1', 'd1', 'd2', 'p2'],
   );
-});
-
-test('a verdict needs three runs and ranges that do not touch', () => {
-  const low = computeSpread([1, 2, 3]);
-  assert.equal(compareSpreads(low, computeSpread([4, 5, 6])), 'less');
-  assert.equal(compareSpreads(computeSpread([4, 5, 6]), low), 'more');
-  assert.equal(compareSpreads(low, computeSpread([3, 4, 5])), 'within the spread');
-  assert.equal(compareSpreads(low, computeSpread([4, 5])), 'too few runs');
 });
 
 test('jobs that ran at the same time as a run are listed', () => {

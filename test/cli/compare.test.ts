@@ -12,6 +12,17 @@ import { eventually } from '../support/eventually.js';
 import { ingest, testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
 
+interface PrintedVerdict {
+  mode: string;
+  than: string;
+  measure: string;
+  ratio: number;
+  interval?: [number, number];
+  places: number;
+  better: number;
+  verdict: string;
+}
+
 const FILTER = ['--max-cloud', '30', '--min-coverage', '60'];
 
 test('comparing modes', { timeout: 500_000 }, async (t) => {
@@ -29,7 +40,7 @@ test('comparing modes', { timeout: 500_000 }, async (t) => {
     const asked = ['ndvi', '--modes', modes.join(','), '--seeds', '3,1', '--epochs', '2', ...FILTER];
     const done = await tilewright('compare', ...asked, ...data, '--out', out, '--format', 'json');
     assert.equal(done.code, 0, done.stderr);
-    const comparison = JSON.parse(done.stdout) as Comparison;
+    const comparison = JSON.parse(done.stdout) as Comparison & { verdicts: PrintedVerdict[] };
     assert.deepEqual(
       comparison.runs.map(({ mode, seed }) => `${mode} ${seed}`),
       [...modes.map((mode) => `${mode} 3`), ...modes.toReversed().map((mode) => `${mode} 1`)],
@@ -74,11 +85,11 @@ test('comparing modes', { timeout: 500_000 }, async (t) => {
       .trimEnd()
       .split('\r\n')
       .map((line) => line.split(','));
-    assert.deepEqual(titles, ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value']);
+    assert.deepEqual(titles, ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value', 'verdict']);
     const figure = (...key: string[]) => {
       // Without the job.
       const found = rows.find((row) => row.toSpliced(2, 1).join().startsWith(key.join()));
-      return Number(found!.at(-1));
+      return Number(found!.at(-2));
     };
     for (const { geocode, metrics } of models) {
       assert.equal(figure('partitioned', '1', geocode, 'MSE'), metrics.validation.mse);
@@ -89,8 +100,29 @@ test('comparing modes', { timeout: 500_000 }, async (t) => {
       comparison.runs[1]!.results.pooled!.model.mse,
     );
 
+    // Both seeds, so the median of a place is the mean of its two errors.
+    const error = (mode: string, geocode: string) =>
+      (figure(mode, '1', geocode, 'MSE') + figure(mode, '3', geocode, 'MSE')) / 2;
+    assert.deepEqual(
+      comparison.verdicts.map(({ mode, than, measure }) => `${mode} / ${than}, ${measure}`),
+      ['partitioned / distributed, MSE', 'partitioned / contained, MSE', 'distributed / contained, MSE'],
+    );
+    for (const { mode, than, ratio, places, better, interval, verdict } of comparison.verdicts) {
+      const ratios = models.map(({ geocode }) => error(mode, geocode) / error(than, geocode));
+      const mean = Math.exp(ratios.reduce((sum, one) => sum + Math.log(one), 0) / ratios.length);
+      assert.ok(Math.abs(ratio / mean - 1) < 1e-9, `${ratio} is not ${mean}`);
+      assert.deepEqual([places, better], [models.length, ratios.filter((one) => one < 1).length]);
+      const few = mode === 'partitioned' && than === 'contained' ? 'the same' : 'too few places';
+      assert.deepEqual([interval, verdict], [undefined, few]);
+      const row = rows.find(
+        ([pair, , , , measure]) => pair === `${mode} / ${than}` && measure === 'MSE error ratio',
+      );
+      assert.deepEqual(row!.slice(-2), [`${ratio}`, verdict]);
+    }
+
     const page = readFileSync(join(out, 'compare-ndvi.html'), 'utf8');
     assertWellFormed(page);
+    assert.match(page, /<th scope="row">partitioned \/ contained<\/th><td>MSE<\/td>.*<td>the same<\/td>/);
     assert.doesNotMatch(page, /NaN|undefined|Infinity|https?:\/\//);
     assert.match(page, /tilewright compare ndvi --modes partitioned,distributed,contained --seeds 3,1/);
     for (const { geocode } of models) assert.ok(page.includes(`<th scope="row">${geocode}</th>`), geocode);
@@ -114,6 +146,7 @@ test('comparing modes', { timeout: 500_000 }, async (t) => {
       );
     const starved = await compare('--modes', 'partitioned,contained', '--place-memory', '1MB');
     assert.equal(starved.code, 3, starved.stderr);
+    assert.match(starved.stdout, /^partitioned \/ contained +MSE +- +0 of 0 places +too few places$/m);
     assert.match(starved.stderr, /^2 of 2: contained, seed 1: failed: .*\[TW_TRAIN_NOTHING\]$/m);
     const page = readFileSync(join(out, 'compare-ndvi.html'), 'utf8');
     assertWellFormed(page);

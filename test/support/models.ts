@@ -4,7 +4,7 @@ import { loadEngine } from '../../src/engines/load.js';
 import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../../src/storage/index.js';
 import type { TileScore } from '../../src/training/evaluation.js';
 import { getModelSpec, type ImageScores, type ModelCard } from '../../src/training/index.js';
-import { cardSummary } from '../../src/training/model-card.js';
+import { cardSummary, selectionScore } from '../../src/training/model-card.js';
 import { buildModel } from '../../src/training/models/network.js';
 import { saveModel } from '../../src/training/models/weights.js';
 
@@ -13,6 +13,8 @@ export interface ModelChange {
   model?: string;
   seed?: number;
   mse?: number;
+  /** Error on the selection patches, by which versions are chosen; null without such patches. Default: `mse`. */
+  selection?: number | null;
   /** Error of the mean of the training. Default: the model's. */
   mean?: number;
   parent?: string;
@@ -25,7 +27,7 @@ export interface ModelChange {
   images?: { validation: Partial<ImageScores>; tile?: TileScore; displayRange?: [number, number] };
 }
 
-/** Adds a version to the model of a tile's place; versions of one model were validated on the same data. */
+/** Adds a version to the model of a tile's place; versions of one model have the same selection and validation patches. */
 export async function putModel(
   storage: Storage,
   tiles: TileRecord[],
@@ -33,6 +35,7 @@ export async function putModel(
     model = 'ndvi',
     seed = 1,
     mse = 0.01,
+    selection = mse,
     mean = mse,
     parent,
     geocode = tiles[0]!.geocode,
@@ -69,6 +72,9 @@ export async function putModel(
     },
     ...(images?.displayRange && { displayRange: images.displayRange }),
     spread: { count: 10, mean: 0.5, squares: 1 },
+    ...(selection !== null && {
+      selection: { mse: selection, mean, spread: { count: 12, mean: 0.4, squares: 1 } },
+    }),
     baseline: { linear: metrics, mean: { mse: mean, r2: 1 - mean } },
     seconds: 1,
     bytesRead: 1000,
@@ -78,8 +84,6 @@ export async function putModel(
   const net = buildModel(tf, getModelSpec(model), seed);
   const files = { ...(await saveModel(tf, net)), 'card.json': Buffer.from(JSON.stringify(card)) };
   net.dispose();
-  return storage.models.put(
-    { ...place, card: cardSummary(card), score: { error: mse, data: 'the same' } },
-    files,
-  );
+  const score = selectionScore(card);
+  return storage.models.put({ ...place, card: cardSummary(card), ...(score && { score }) }, files);
 }

@@ -23,7 +23,7 @@ export function compareCommand(): Command {
     [
       createOption(
         '--modes <list>',
-        `training modes, separated by commas: ${TRAINING_MODE_NAMES.join(', ')}; the first is compared with each other one`,
+        `training modes, separated by commas: ${TRAINING_MODE_NAMES.join(', ')}; costs are ratios of the first to each other one, accuracy is compared between every pair`,
         modes,
       ).default(['partitioned', 'distributed'], 'partitioned,distributed'),
       createOption('--seeds <list>', 'each mode trains once with each of these seeds', seeds).default(

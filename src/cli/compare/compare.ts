@@ -17,8 +17,8 @@ import { interruptSignal } from '../process.js';
 import { describeDifferences, hasFailedCells } from './measures.js';
 import { renderComparison } from './report.js';
 import { type ComparedRun, type Comparison, compareModes, type FailedRun } from './runs.js';
-import { baselinesText } from './summary.js';
-import { accuracyTable, cellTable, costTable, toCsv } from './tables.js';
+import { baselinesText, verdicts } from './summary.js';
+import { accuracyTable, cellTable, costTable, toCsv, verdictTable } from './tables.js';
 import type { ReadUsage } from './usage.js';
 
 export type CompareFlags = JobOptions &
@@ -60,7 +60,7 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
           },
         }),
       );
-      if (flags.format === 'json') printJson(comparison);
+      if (flags.format === 'json') printJson({ ...comparison, verdicts: verdicts(comparison) });
       else printTables(comparison);
       for (const difference of describeDifferences(comparison)) logToStderr(`warning: ${difference}`);
       if (unwritten === undefined) logToStderr(`report: ${files.html}, ${files.csv}`);
@@ -114,8 +114,9 @@ function noteRun({ runs, failed, modes, seeds }: Comparison, last: ComparedRun |
 }
 
 function printTables(comparison: Comparison): void {
-  for (const shown of [costTable, accuracyTable, cellTable]) {
+  for (const shown of [costTable, accuracyTable, verdictTable, cellTable]) {
     const { caption, titles, rows } = shown(comparison);
+    if (rows.length === 0) continue;
     print(caption);
     printTable([titles, ...rows]);
     if (shown === accuracyTable) print(baselinesText(comparison));

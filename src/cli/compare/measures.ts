@@ -1,6 +1,7 @@
 /** Measures of accuracy: of the cells that a run has trained, of the cells that all runs share, and their spread over runs. */
 import { median } from '../../html/index.js';
 import { type ModelMetrics, summariseReasons, type TrainResults } from '../../training/index.js';
+import type { PlaceErrors } from '../../utils/bootstrap.js';
 import type { ComparedRun, Comparison } from './runs.js';
 
 /** Scores by the key of the cell, which is its collection and geocode. */
@@ -23,25 +24,32 @@ export const cellScores = (results: Pick<TrainResults, 'models'>): CellScores =>
 interface MeasureOf {
   /** Undefined if a cell lacks the measure, or if an older version computed it differently. */
   of(metrics: Pick<ModelMetrics, 'validation' | 'tile'>): number | undefined;
-  /** True if lower values are better. */
-  isError: boolean;
+  /** The error that modes are compared by. Absent for measures without a verdict. */
+  error?(value: number): number;
 }
 
-/** Measures on the validation patches. MS-SSIM is measured on whole tiles, because its five scales need 176 pixels. PSNR is in dB. */
-export const MEASURES = {
-  MSE: { of: ({ validation }) => validation.mse, isError: true },
-  R2: { of: ({ validation }) => validation.r2, isError: false },
-  'MS-SSIM': { of: ({ tile }) => tile?.msSsim?.value, isError: false },
-  PSNR: { of: ({ validation }) => validation.images && validation.psnr, isError: false },
-  SSIM: { of: ({ validation }) => validation.images && validation.ssim, isError: false },
+/**
+ * Measures on the validation patches. MS-SSIM is measured on whole tiles, because its five scales need 176 pixels; it has no verdict,
+ * because tiles include training ground. R2 has none either, because it depends on the variance of the place. PSNR is in dB.
+ */
+const MEASURES = {
+  MSE: { of: ({ validation }) => validation.mse, error: (value) => value },
+  RMSE: { of: ({ validation }) => validation.mse && Math.sqrt(validation.mse) },
+  R2: { of: ({ validation }) => validation.r2 },
+  'MS-SSIM': { of: ({ tile }) => tile?.msSsim?.value },
+  PSNR: {
+    of: ({ validation }) => validation.images && validation.psnr,
+    error: (value) => 10 ** (-value / 10),
+  },
+  SSIM: { of: ({ validation }) => validation.images && validation.ssim, error: (value) => 1 - value },
 } as const satisfies Record<string, MeasureOf>;
 export type Measure = keyof typeof MEASURES;
 
-/** The measures of each model: those of the paper's Table 4, and MSE and R2. The first one decides which mode is better for a cell. */
+/** The measures of each model: those of the paper's Table 4, and MSE, RMSE and R2. */
 export const MEASURES_OF: Record<string, [Measure, ...Measure[]]> = {
-  ndvi: ['MSE', 'R2'],
-  ndmi: ['MSE', 'R2', 'MS-SSIM'],
-  'cloud-removal': ['MSE', 'PSNR', 'SSIM', 'MS-SSIM'],
+  ndvi: ['MSE', 'RMSE', 'R2'],
+  ndmi: ['MSE', 'RMSE', 'R2', 'MS-SSIM'],
+  'cloud-removal': ['MSE', 'RMSE', 'PSNR', 'SSIM', 'MS-SSIM'],
 };
 
 /** Returns undefined for NaN too, which is null in JSON. */
@@ -52,33 +60,48 @@ export const measureValue = (measure: Measure, metrics: Pick<ModelMetrics, 'vali
 export const pooledMeasure = ({ pooled }: TrainResults, measure: Measure) =>
   pooled ? measureValue(measure, { validation: pooled.model, tile: pooled.tile }) : undefined;
 
-/** Counts the cells in which `ours` is better, and the cells in which both have this measure. */
-export function wins(ours: CellScores, theirs: CellScores, measure: Measure): { won: number; of: number } {
-  const { isError } = MEASURES[measure];
-  const gains = [...ours].flatMap(([place, metrics]) => {
-    const other = theirs.get(place);
-    const [own, their] = [measureValue(measure, metrics), other && measureValue(measure, other)];
-    return own === undefined || their === undefined ? [] : [isError ? their - own : own - their];
-  });
-  return { won: gains.filter((gain) => gain > 0).length, of: gains.length };
+/** The measures of a model that have a verdict. */
+export const comparedMeasures = (model: string): Measure[] =>
+  MEASURES_OF[model]!.filter((measure) => (MEASURES[measure] as MeasureOf).error);
+
+/** Errors by cell over several runs, of the cells in `cells`. For a measure with a verdict. */
+export function placeErrors(runs: CellScores[], cells: ReadonlySet<string>, measure: Measure): PlaceErrors {
+  const { error } = MEASURES[measure] as MeasureOf;
+  const errorsOf = (cell: string) =>
+    runs.flatMap((scores) => {
+      const metrics = scores.get(cell);
+      const value = metrics && measureValue(measure, metrics);
+      return value === undefined ? [] : [error!(value)];
+    });
+  return new Map([...cells].map((cell) => [cell, errorsOf(cell)]));
 }
 
-/** The mean over cells; undefined if none has the measure. */
-export function meanMeasure(scores: CellScores, measure: Measure): number | undefined {
+/** The median over cells; undefined if none has the measure. */
+export function medianMeasure(scores: CellScores, measure: Measure): number | undefined {
   const values = [...scores.values()].flatMap((metrics) => measureValue(measure, metrics) ?? []);
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  return Number.isFinite(mean) ? mean : undefined;
+  return values.length > 0 ? median(values) : undefined;
 }
 
 type Runs = Pick<Comparison, 'runs'>;
 
 const nameOf = ({ mode, seed }: ComparedRun) => `${mode}, seed ${seed}`;
 
-/** Keys of the cells that all runs have trained. */
+const patchesOf = ({ results }: ComparedRun) =>
+  new Map(trainedCells(results).map(({ key, patches }) => [key, patches]));
+
+type PatchCounts = ReturnType<typeof trainedCells>[number]['patches'];
+
+const isChanged = (before: PatchCounts, now: PatchCounts) =>
+  before && now && (before.train !== now.train || before.validation !== now.validation);
+
+/** Keys of the cells that all runs have trained, with the same numbers of patches. */
 export function commonCells({ runs }: Runs): Set<string> {
-  const all = runs.map(({ results }) => cellScores(results));
-  const [first = new Map<string, unknown>(), ...others] = all;
-  return new Set([...first.keys()].filter((key) => others.every((scores) => scores.has(key))));
+  const [first = new Map<string, PatchCounts>(), ...others] = runs.map(patchesOf);
+  return new Set(
+    [...first].flatMap(([key, patches]) =>
+      others.every((other) => other.has(key) && !isChanged(patches, other.get(key))) ? [key] : [],
+    ),
+  );
 }
 
 /** Returns a function from the key of a cell to its name: the geocode, with the collection if the runs have several collections. */
@@ -94,17 +117,12 @@ export function describeDifferences(comparison: Runs): string[] {
   const [first, ...others] = comparison.runs;
   if (!first) return [];
   const name = cellLabels(comparison);
-  const patchesOf = ({ results }: ComparedRun) =>
-    new Map(trainedCells(results).map(({ key, patches }) => [key, patches]));
   const known = patchesOf(first);
   return others.flatMap((run) => {
     const own = patchesOf(run);
     const missing = [...known.keys()].filter((key) => !own.has(key));
     const added = [...own.keys()].filter((key) => !known.has(key));
-    const changed = [...own.keys()].filter((key) => {
-      const [before, now] = [known.get(key), own.get(key)];
-      return before && now && (before.train !== now.train || before.validation !== now.validation);
-    });
+    const changed = [...own].flatMap(([key, now]) => (isChanged(known.get(key), now) ? [key] : []));
     const sentence = (how: string, keys: string[]) => {
       if (keys.length === 0) return [];
       const places = keys.length === 1 ? name(keys[0]!) : `${keys.length} places (such as ${name(keys[0]!)})`;
@@ -153,17 +171,6 @@ export function computeSpread(values: number[]): Spread {
     most: Math.max(...values),
     count: values.length,
   };
-}
-
-const MIN_RUNS = 3;
-
-type Verdict = 'less' | 'more' | 'within the spread' | 'too few runs';
-
-/** Returns `less` or `more` only if the ranges do not overlap and both have three runs. */
-export function compareSpreads(ours: Spread, theirs: Spread): Verdict {
-  if (Math.min(ours.count, theirs.count) < MIN_RUNS) return 'too few runs';
-  if (ours.most < theirs.least) return 'less';
-  return ours.least > theirs.most ? 'more' : 'within the spread';
 }
 
 /** Returns text such as `1.23 (1.20 to 1.31)`, or `-` without values. */

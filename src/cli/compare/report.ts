@@ -20,7 +20,7 @@ import type { TrainingMode, TrainResults } from '../../training/index.js';
 import { bytesText, describeDifferences, digits, excludedCellReasons } from './measures.js';
 import type { Comparison } from './runs.js';
 import { baselinesText, runsOfMode } from './summary.js';
-import { accuracyTable, cellTable, costTable, runTable, type TextTable } from './tables.js';
+import { accuracyTable, cellTable, costTable, runTable, type TextTable, verdictTable } from './tables.js';
 
 interface LossCurve {
   mode: TrainingMode;
@@ -140,6 +140,7 @@ ${legend(comparison)}
 <main>
 ${htmlSection('Cost', tableHtml(costTable(comparison)), costNote(comparison))}
 ${htmlSection('Accuracy', tableHtml(accuracyTable(comparison)), html`<p class="note">${baselinesText(comparison)}</p>`)}
+${modes.length > 1 && htmlSection('Verdicts', tableHtml(verdictTable(comparison)))}
 ${htmlSection('Accuracy by place', tableHtml(cellTable(comparison)), ...excludedCellsSection(comparison))}
 ${htmlSection('Convergence', convergence(comparison))}
 ${htmlSection('CPU and memory over time', ...overTime(comparison))}
@@ -174,7 +175,7 @@ function dataText(comparison: Comparison): Html {
   if (differences.length === 0) return html`All runs trained on the same places and patches. `;
   const shown = differences.slice(0, MAX_DIFFERENCES);
   const more = differences.length - shown.length;
-  return html`<b>The runs did not train on the same data</b>: ${shown.join('; ')}${more > 0 && `; and ${more} more`}. Means are over the places that all runs have. Scores of all patches as one set are omitted. `;
+  return html`<b>The runs did not train on the same data</b>: ${shown.join('; ')}${more > 0 && `; and ${more} more`}. Medians of places and verdicts are over the places that all runs have, with the same patches. Scores of all patches as one set are omitted. `;
 }
 
 function epochsText({ runs }: Comparison): string {

@@ -1,38 +1,51 @@
-/** Medians and ranges of the runs of each mode. */
+/** Medians and ranges of the runs of each mode, and the verdicts on pairs of modes. */
 import type { Metrics, TrainingMode } from '../../training/index.js';
+import { comparePlaces, type PlaceComparison } from '../../utils/bootstrap.js';
 import {
   cellLabels,
   cellScores,
   commonCells,
+  comparedMeasures,
   computeSpread,
   describeDifferences,
   MEASURES_OF,
   type Measure,
-  meanMeasure,
   measureValue,
+  medianMeasure,
+  placeErrors,
   pooledMeasure,
   type Spread,
   spreadText,
-  wins,
 } from './measures.js';
 import type { ComparedRun, Comparison } from './runs.js';
 import type { Usage } from './usage.js';
 
+/** Figures of the cost of a run; undefined if a node does not count its child processes, or if no node counts bytes. */
+const COSTS = {
+  seconds: ({ seconds }) => seconds,
+  /** All nodes with their processes. */
+  cpuSeconds: ofTree((usage) => usage.cpuSeconds),
+  /** Cores in use, the mean of the nodes. */
+  cores: ofTree((usage) => usage.cpuSeconds / usage.seconds / usage.nodes.length),
+  /** The node with the highest peak. */
+  peakMemoryBytes: ofTree(({ nodes }) => Math.max(...nodes.map(({ peakMemoryBytes }) => peakMemoryBytes))),
+  netBytes,
+} satisfies Record<string, CostOf>;
+export type Cost = keyof typeof COSTS;
+
+type CostOf = (run: ComparedRun, idleBytesPerSecond?: number) => number | undefined;
+
+function ofTree(of: (usage: Usage) => number): CostOf {
+  return ({ usage }) => (usage.includesChildren ? of(usage) : undefined);
+}
+
 export interface ModeSummary {
   mode: TrainingMode;
-  seconds: Spread;
-  /** All nodes with their processes. This and the next two fields have no values if a node does not count its child processes. */
-  cpuSeconds: Spread;
-  /** Cores in use, the mean of the nodes. */
-  cores: Spread;
-  /** The node with the highest peak. */
-  peakMemoryBytes: Spread;
-  /** Bytes sent, minus the bytes that idle nodes send in the same time. No values if no node counts bytes. */
-  netBytes: Spread;
+  costs: Record<Cost, Spread>;
   /** All validation patches as one set. Empty if the runs did not train on the same data. */
   pooled: Partial<Record<Measure, Spread>>;
-  /** Means over the cells that all runs have. */
-  means: Partial<Record<Measure, Spread>>;
+  /** Medians over the cells that all runs have. */
+  medians: Partial<Record<Measure, Spread>>;
 }
 
 interface CellSummary {
@@ -43,9 +56,11 @@ interface CellSummary {
 export const runsOfMode = ({ runs }: Pick<Comparison, 'runs'>, mode: TrainingMode) =>
   runs.filter((run) => run.mode === mode);
 
-/** Sent bytes minus those that idle nodes send; undefined if they are not counted. */
+/** Sent bytes beyond those that idle nodes send, 0 if there are not more; undefined if they are not counted. */
 export function netBytes({ usage }: ComparedRun, idleBytesPerSecond = 0): number | undefined {
-  return usage.sentBytes === undefined ? undefined : usage.sentBytes - idleBytesPerSecond * usage.seconds;
+  return usage.sentBytes === undefined
+    ? undefined
+    : Math.max(0, usage.sentBytes - idleBytesPerSecond * usage.seconds);
 }
 
 export function modeSummary(comparison: Comparison, mode: TrainingMode): ModeSummary {
@@ -53,8 +68,10 @@ export function modeSummary(comparison: Comparison, mode: TrainingMode): ModeSum
   const runs = runsOfMode(comparison, mode);
   const spread = (of: (run: ComparedRun) => number | undefined) =>
     computeSpread(runs.flatMap((run) => of(run) ?? []));
-  const ofTree = (of: (usage: Usage) => number) =>
-    spread(({ usage }) => (usage.includesChildren ? of(usage) : undefined));
+  const costs = Object.entries(COSTS).map(([name, of]) => [
+    name,
+    spread((run) => of(run, idleBytesPerSecond)),
+  ]);
   const isOneSet = describeDifferences(comparison).length === 0;
   const common = commonCells(comparison);
   const scores = new Map(
@@ -62,17 +79,11 @@ export function modeSummary(comparison: Comparison, mode: TrainingMode): ModeSum
   );
   return {
     mode,
-    seconds: spread(({ seconds }) => seconds),
-    cpuSeconds: ofTree((usage) => usage.cpuSeconds),
-    cores: ofTree((usage) => usage.cpuSeconds / usage.seconds / usage.nodes.length),
-    peakMemoryBytes: ofTree((usage) =>
-      Math.max(...usage.nodes.map(({ peakMemoryBytes }) => peakMemoryBytes)),
-    ),
-    netBytes: spread((run) => netBytes(run, idleBytesPerSecond)),
+    costs: Object.fromEntries(costs) as ModeSummary['costs'],
     pooled: spreadsOf(model, (measure) =>
       spread(({ results }) => (isOneSet ? pooledMeasure(results, measure) : undefined)),
     ),
-    means: spreadsOf(model, (measure) => spread((run) => meanMeasure(scores.get(run)!, measure))),
+    medians: spreadsOf(model, (measure) => spread((run) => medianMeasure(scores.get(run)!, measure))),
   };
 }
 
@@ -132,19 +143,57 @@ export function cellSummaries(comparison: Comparison): CellSummary[] {
   }));
 }
 
-/** Counts the cells in which the model of `mode` is better than the model of `than`, over all seeds that both modes have. */
-export function countWins(
-  comparison: Comparison,
+/** How the errors of the models of `mode` compare with those of `than`, at the cells that all runs have. */
+export interface ModeVerdict extends PlaceComparison {
+  mode: TrainingMode;
+  than: TrainingMode;
+  measure: Measure;
+}
+
+/** Compares every pair of modes by each measure that has a verdict, over the seeds that both modes have. */
+export function verdicts(comparison: Comparison): ModeVerdict[] {
+  const { model, modes } = comparison;
+  const common = commonCells(comparison);
+  return modes.flatMap((mode, i) =>
+    modes.slice(i + 1).flatMap((than) => {
+      const pairs = runPairs(comparison, mode, than);
+      return comparedMeasures(model).map((measure) => {
+        const [ours, theirs] = [0, 1].map((side) =>
+          placeErrors(
+            pairs.map((pair) => cellScores(pair[side]!.results)),
+            common,
+            measure,
+          ),
+        );
+        return { mode, than, measure, ...comparePlaces(ours!, theirs!) };
+      });
+    }),
+  );
+}
+
+/** The runs of two modes with the same seeds. */
+function runPairs(
+  comparison: Pick<Comparison, 'runs'>,
   mode: TrainingMode,
   than: TrainingMode,
-  measure: Measure,
-): { won: number; of: number } {
-  const counts = runsOfMode(comparison, mode).flatMap(({ seed, results }) => {
-    const other = runsOfMode(comparison, than).find((run) => run.seed === seed);
-    return other ? [wins(cellScores(results), cellScores(other.results), measure)] : [];
+): [ComparedRun, ComparedRun][] {
+  const others = runsOfMode(comparison, than);
+  return runsOfMode(comparison, mode).flatMap((run): [ComparedRun, ComparedRun][] => {
+    const other = others.find(({ seed }) => seed === run.seed);
+    return other ? [[run, other]] : [];
   });
-  return {
-    won: counts.reduce((sum, { won }) => sum + won, 0),
-    of: counts.reduce((sum, { of }) => sum + of, 0),
-  };
+}
+
+/** Ratios of a cost between the runs of two modes with the same seeds. A pair is left out unless both costs are positive. */
+export function costRatios(
+  { idleBytesPerSecond, ...comparison }: Comparison,
+  cost: Cost,
+  mode: TrainingMode,
+  than: TrainingMode,
+): Spread {
+  const ratios = runPairs(comparison, mode, than).flatMap((pair) => {
+    const [own, other] = pair.map((run) => COSTS[cost](run, idleBytesPerSecond) ?? 0);
+    return own! > 0 && other! > 0 ? [own! / other!] : [];
+  });
+  return computeSpread(ratios);
 }

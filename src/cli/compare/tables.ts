@@ -1,22 +1,28 @@
 /** The tables of a comparison for the terminal and the report, and all its figures as CSV. */
-import type { TrainingMode, TrainResults } from '../../training/index.js';
+import type { TrainResults } from '../../training/index.js';
+import type { PlaceComparison } from '../../utils/bootstrap.js';
 import {
   bytesText,
   cellLabels,
-  compareSpreads,
+  comparedMeasures,
   computeSpread,
   digits,
-  MEASURES,
   MEASURES_OF,
-  type Measure,
   measureValue,
   pooledMeasure,
-  type Spread,
   spreadText,
   trainedCells,
 } from './measures.js';
 import type { ComparedRun, Comparison } from './runs.js';
-import { cellSummaries, countWins, type ModeSummary, modeSummary, netBytes } from './summary.js';
+import {
+  type Cost,
+  cellSummaries,
+  costRatios,
+  type ModeVerdict,
+  modeSummary,
+  netBytes,
+  verdicts,
+} from './summary.js';
 import type { Usage } from './usage.js';
 
 export interface TextTable {
@@ -29,52 +35,80 @@ export interface TextTable {
 const seconds = (value: number) => `${digits(value)} s`;
 const cores = (value: number) => `${(100 * value).toFixed(0)} %`;
 
-/** A row for each figure, a column for each mode, and a column that compares the first mode with each other one. */
+/** A row for each figure, a column for each mode, and columns with the ratios of the first mode to each other one. */
 export function costTable(comparison: Comparison): TextTable {
+  const [first, ...others] = comparison.modes;
   const all = comparison.modes.map((mode) => modeSummary(comparison, mode));
-  const row = (title: string, of: (summary: ModeSummary) => Spread, write: (value: number) => string) =>
-    all.some((summary) => of(summary).count > 0)
-      ? [[title, ...all.map((one) => spreadText(of(one), write)), ...besideFirst(all.map(of), ratioText)]]
+  const row = (title: string, cost: Cost, write: (value: number) => string) =>
+    all.some(({ costs }) => costs[cost].count > 0)
+      ? [
+          [
+            title,
+            ...all.map(({ costs }) => spreadText(costs[cost], write)),
+            ...others.map((other) => spreadText(costRatios(comparison, cost, first!, other))),
+          ],
+        ]
       : [];
   return {
     caption:
-      'Medians over the seeds with the least and the most. A figure is called less or more only if these ranges do not touch and there are three runs or more. With three runs each, chance alone separates one pair of ranges in ten.',
-    titles: ['', ...comparison.modes, ...besideTitles(comparison.modes)],
+      'Medians over the seeds with the least and the most, and ratios of the runs with the same seeds.',
+    titles: ['', ...comparison.modes, ...others.map((other) => `${first} / ${other}`)],
     rows: [
-      ...row('time', ({ seconds: of }) => of, seconds),
-      ...row('CPU time, all nodes', ({ cpuSeconds }) => cpuSeconds, seconds),
-      ...row('CPU of a node, 100 % is a core', ({ cores: of }) => of, cores),
-      ...row('bytes sent, net', ({ netBytes }) => netBytes, bytesText),
-      ...row('memory of a node, peak', ({ peakMemoryBytes }) => peakMemoryBytes, bytesText),
+      ...row('time', 'seconds', seconds),
+      ...row('CPU time, all nodes', 'cpuSeconds', seconds),
+      ...row('CPU of a node, 100 % is a core', 'cores', cores),
+      ...row('bytes sent, net', 'netBytes', bytesText),
+      ...row('memory of a node, peak', 'peakMemoryBytes', bytesText),
     ],
   };
 }
 
-/** The accuracy of all cells together, as one set of patches and as a mean over cells. */
+/** The accuracy of all cells together, as one set of patches and as a median over cells. */
 export function accuracyTable(comparison: Comparison): TextTable {
   const { model, modes } = comparison;
   const all = modes.map((mode) => modeSummary(comparison, mode));
   const rows = MEASURES_OF[model]!.flatMap((measure) =>
-    (['pooled', 'means'] as const).flatMap((kind) => {
+    (['pooled', 'medians'] as const).flatMap((kind) => {
       const spreads = all.map((summary) => summary[kind][measure] ?? computeSpread([]));
       if (spreads.every(({ count }) => count === 0)) return [];
       const data = measure === 'MS-SSIM' ? 'all tiles' : 'all patches';
-      const name = kind === 'pooled' ? `${measure}, ${data} as one set` : `${measure}, mean of places`;
-      return [
-        [
-          name,
-          ...spreads.map((spread) => spreadText(spread)),
-          ...besideFirst(spreads, (first, other) => betterText(measure, first, other)),
-        ],
-      ];
+      const name = kind === 'pooled' ? `${measure}, ${data} as one set` : `${measure}, median of places`;
+      return [[name, ...spreads.map((spread) => spreadText(spread))]];
     }),
   );
   return {
-    caption: `On the validation patches${MEASURES_OF[model]!.includes('MS-SSIM') ? '; MS-SSIM on entire tiles, which include training ground' : ''}.`,
-    titles: ['', ...modes, ...besideTitles(modes)],
-    rows: [...rows, ...winRows(comparison)],
+    caption: `On the validation patches, medians over the seeds with the least and the most${MEASURES_OF[model]!.includes('MS-SSIM') ? '; MS-SSIM on entire tiles, which include training ground' : ''}.`,
+    titles: ['', ...modes],
+    rows,
   };
 }
+
+/** A row for each pair of modes and each measure that has a verdict. */
+export function verdictTable(comparison: Comparison): TextTable {
+  return {
+    caption: `Errors of two modes at the same places (medians over the seeds): geometric mean of their ratio over the places, with its 95 % interval by bootstrap over the places. A mode is better or worse only if the interval excludes 1${
+      comparedMeasures(comparison.model).length > 1
+        ? '. The error of PSNR is the mean squared error that it stands for, and that of SSIM is 1 - SSIM'
+        : ''
+    }.`,
+    titles: ['compared', 'measure', 'ratio of errors', 'first is better at', 'the first is'],
+    rows: verdicts(comparison).map((one) => [
+      `${one.mode} / ${one.than}`,
+      one.measure,
+      ratioText(one),
+      placesText(one),
+      one.verdict,
+    ]),
+  };
+}
+
+/** Returns text such as `1.3 (1.12 to 1.55)`; without the interval for few places, and `-` without places. */
+export function ratioText({ ratio, interval }: PlaceComparison): string {
+  if (ratio === undefined) return '-';
+  return interval ? `${digits(ratio)} (${digits(interval[0])} to ${digits(interval[1])})` : digits(ratio);
+}
+
+export const placesText = ({ better, places }: PlaceComparison): string => `${better} of ${places} places`;
 
 /** A row for each cell, with the first measure of the model in a column for each mode. */
 export function cellTable(comparison: Comparison): TextTable {
@@ -152,50 +186,19 @@ function runRemarks({ usage, disturbedBy }: ComparedRun, first: ComparedRun): st
     .join('; ');
 }
 
-function winRows(comparison: Comparison): string[][] {
-  const { model, modes } = comparison;
-  const [measure] = MEASURES_OF[model]!;
-  const [first, ...others] = modes as [TrainingMode, ...TrainingMode[]];
-  if (others.length === 0) return [];
-  const texts = others.map((other) => {
-    const { won, of } = countWins(comparison, first, other, measure);
-    return of > 0 ? `${won} of ${of}` : '-';
-  });
-  return [
-    [`places, over the seeds, where ${first} has the better ${measure}`, ...modes.map(() => ''), ...texts],
-  ];
-}
-
-const besideTitles = ([first, ...others]: TrainingMode[]) => others.map((other) => `${first} / ${other}`);
-
-function besideFirst([first, ...others]: Spread[], say: (first: Spread, other: Spread) => string): string[] {
-  return others.map((other) => (first!.count > 0 && other.count > 0 ? say(first!, other) : '-'));
-}
-
-/** Omits the ratio unless both medians are positive, because net bytes can be 0 or negative. */
-function ratioText(first: Spread, other: Spread): string {
-  const isRatio = first.median > 0 && other.median > 0;
-  return `${isRatio ? `${digits(first.median / other.median)}, ` : ''}${compareSpreads(first, other)}`;
-}
-
-export function betterText(measure: Measure, first: Spread, other: Spread): string {
-  const isSame = first.median === other.median && first.least === other.least && first.most === other.most;
-  if (isSame) return 'the same';
-  const said = compareSpreads(first, other);
-  if (said !== 'less' && said !== 'more') return said;
-  return (said === 'less') === MEASURES[measure].isError ? 'better' : 'worse';
-}
-
-const CSV_TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value'];
+const CSV_TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value', 'verdict'];
 
 /**
  * Writes a comparison as CSV with one figure per row, for spreadsheets, pandas and R. Rows end with CR LF (RFC 4180). `subject` is all
  * nodes, a node by its id, the mean of nodes, all places, or a place. `at` is the epoch, the seconds since the first measurement of the
- * run, or empty.
+ * run, or empty. Verdicts have a pair of modes, such as `partitioned / regional`, and no seed.
  */
 export function toCsv(comparison: Comparison): string {
   const name = cellLabels(comparison);
-  const rows = comparison.runs.flatMap((run) => csvRows(comparison, run, name));
+  const rows = [
+    ...comparison.runs.flatMap((run) => csvRows(comparison, run, name)),
+    ...verdicts(comparison).flatMap(verdictRows),
+  ];
   return [CSV_TITLES, ...rows].map((row) => `${row.map(csvField).join(',')}\r\n`).join('');
 }
 
@@ -210,7 +213,9 @@ function csvRows(
 ): Row[] {
   const { mode, seed, job, seconds, usage, results } = run;
   const row = (subject: string, measure: string, value: number | undefined, at: number | '' = ''): Row[] =>
-    value === undefined || !Number.isFinite(value) ? [] : [[mode, seed, job, subject, measure, at, value]];
+    value === undefined || !Number.isFinite(value)
+      ? []
+      : [[mode, seed, job, subject, measure, at, value, '']];
   const ifCounted = (value: number) => (usage.includesChildren ? value : undefined);
   return [
     ...row('all nodes', 'seconds', seconds),
@@ -238,6 +243,22 @@ function csvRows(
       ...row('mean of nodes', 'memory bytes', ifCounted(memoryBytes), Number(at.toFixed(2))),
     ]),
   ];
+}
+
+function verdictRows({ mode, than, measure, verdict, ratio, interval, places, better }: ModeVerdict): Row[] {
+  const [low, high] = interval ?? [];
+  const figures = {
+    'error ratio': ratio,
+    'error ratio, low': low,
+    'error ratio, high': high,
+    places,
+    'places where the first is better': better,
+  };
+  return Object.entries(figures).flatMap(([name, value]) =>
+    value === undefined
+      ? []
+      : [[`${mode} / ${than}`, '', '', 'all places', `${measure} ${name}`, '', value, verdict]],
+  );
 }
 
 function csvField(value: string | number): string {

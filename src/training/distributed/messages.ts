@@ -5,6 +5,7 @@ import {
   type EpochLosses,
   pooledBaselines,
   pooledScore,
+  pooledSelection,
   pooledTargetStatistics,
   pooledTile,
   type TargetStatistics,
@@ -131,12 +132,14 @@ export function pooledCellScores(trained: DataParallelResult): TrainedCell {
     );
   const counts = (side: 'train' | 'validation') => cells.reduce((sum, { patches }) => sum + patches[side], 0);
   const tile = pooledTile(cells);
+  const selection = pooledSelection(cells.flatMap((cell) => cell.selection ?? []));
   return {
     files: files!,
     epochs: losses.length,
     losses,
     bestEpoch,
     metrics: { train: score('train'), validation: score('validation'), ...(tile && { tile }) },
+    ...(selection && { selection }),
     spread: pooledTargetStatistics(truths('validation')),
     baseline: pooledBaselines(truths('validation'), cells),
     patches: { train: counts('train'), validation: counts('validation') },

@@ -153,6 +153,10 @@ describe('trainDataParallel', () => {
     assert.ok(Math.abs(expected.mse - shared.at(-1)!.validation) < 1e-3 * expected.mse);
     const lowest = Math.min(...shared.map(({ selection }) => selection!));
     assert.equal(shared[all[0]!.trained.bestEpoch - 1]!.selection, lowest);
+    const { selection } = pooledCellScores(all[0]!.trained);
+    assert.ok(Math.abs(selection!.mse / lowest - 1) < 1e-6, `${selection!.mse} is not ${lowest}`);
+    const chosenOn = concatPatches(datasets.flat().flatMap((one) => one.selection ?? []));
+    assert.equal(selection!.spread.count, chosenOn.targets.length);
     const trainable = learner.model.trainableWeights.reduce(
       (sum, { shape }) => sum + shape.reduce<number>((all, side) => all * side!, 1),
       0,

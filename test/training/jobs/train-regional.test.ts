@@ -7,6 +7,7 @@ import { before, test } from 'node:test';
 import { REGIONS, SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { openNode, type TilewrightNode } from '../../../src/node.js';
 import type { Window } from '../../../src/raster/index.js';
+import { bestVersion, versionsOf } from '../../../src/storage/index.js';
 import { groundSeenByBase } from '../../../src/training/adaptation.js';
 import type { ModelCard, TrainResults } from '../../../src/training/index.js';
 import type { TrainValidationPatches } from '../../../src/training/patches.js';
@@ -87,6 +88,26 @@ test('a region gets a base model and a model of each cell that was also trained 
 
   await t.test('the fresh model is that of a partitioned training', async () => {
     const alone = await runProcess<TrainResults>(node, 'train', { ...INPUTS, mode: 'partitioned' });
+    const baseCard = await cardOf(node, base.id);
+    for (const { id, geocode, version } of alone.models) {
+      // Adapted versions, those of the place alone and the base have the same selection patches, so their errors compare.
+      const [latest, adapted] = versionsOf((await node.storage.models.get(id))!);
+      assert.equal(latest!.version, version);
+      const cards = [latest, adapted].map((one) => one!.card as ModelCard);
+      assert.deepEqual(
+        cards.map(({ mode }) => mode),
+        ['partitioned', 'regional'],
+      );
+      const place = baseCard.distributed!.places.find((one) => one.geocode === geocode)!;
+      for (const { selection } of cards) assert.deepEqual(selection!.spread, place.selection!.spread);
+      assert.equal(latest!.score!.data, adapted!.score!.data);
+      assert.deepEqual(
+        [latest, adapted].map((one) => one!.score!.error),
+        cards.map(({ selection }) => selection!.mse),
+      );
+      const better = latest!.score!.error <= adapted!.score!.error ? latest : adapted;
+      assert.equal(bestVersion([latest!, adapted!]), better);
+    }
     for (const { geocode, metrics } of alone.models)
       assert.deepEqual(
         models.find((one) => one.geocode === geocode)!.adaptation!.errors.fresh,

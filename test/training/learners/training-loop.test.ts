@@ -36,10 +36,11 @@ describe('trainModel', () => {
   });
 
   it('beats the training mean and ridge regression if NDVI is a nonlinear function of colour', async () => {
-    const { model, metrics, baseline, losses, bestEpoch, predictions } = await trainModel(tf, spec, dataset, {
+    const trained = await trainModel(tf, spec, dataset, {
       seed: 2,
       epochs: 30,
     });
+    const { model, metrics, baseline, losses, bestEpoch, predictions, selection } = trained;
     model.dispose();
     assert.ok(metrics.validation.mse < baseline.linear.mse, 'worse than ridge regression');
     assert.ok(baseline.linear.mse < baseline.mean.mse, 'ridge regression is worse than the mean');
@@ -51,6 +52,13 @@ describe('trainModel', () => {
     const lowest = Math.min(...losses.map(({ selection }) => selection!));
     assert.equal(losses[bestEpoch - 1]!.selection, lowest);
     assert.equal(losses[bestEpoch - 1]!.validation, metrics.validation.mse);
+    // Versions are compared by the loss that chose the epoch.
+    assert.equal(selection!.mse, lowest);
+    const truth = dataset.selection!.targets;
+    const known = dataset.train.targets.reduce((sum, value) => sum + value, 0) / dataset.train.targets.length;
+    const ofMean = truth.reduce((sum, value) => sum + (value - known) ** 2, 0) / truth.length;
+    assert.ok(Math.abs(selection!.mean / ofMean - 1) < 1e-5, `${selection!.mean} is not ${ofMean}`);
+    assert.equal(selection!.spread.count, truth.length);
     assert.deepEqual(predictions!.truth, dataset.validation.targets);
   });
 

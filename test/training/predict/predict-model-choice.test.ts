@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import type { PredictResults, TrainResults } from '../../../src/training/index.js';
 import { damageRecords } from '../../support/damage.js';
+import { putModel } from '../../support/models.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
@@ -75,6 +76,16 @@ test('each tile is mapped by the model of its place, of a similar place, or of t
     [own.id],
   );
   assert.ok((await placesOf()).some((place) => place.endsWith(' other')));
+
+  // A version that is worse than the mean on its validation patches maps no other place, however good its selection was.
+  const scores = { selection: 0.001, mean: 0.02, mse: 0.03 };
+  const poor = await putModel(
+    node.storage,
+    (await tilesOf(node)).filter((tile) => tile.geocode === geocode && tile.source === 'raw'),
+    scores,
+  );
+  assert.deepEqual((await predict()).uses, { own: 1, cluster: 0, base: served - 1 });
+  await node.storage.models.delete(own.id, poor.version);
 
   const only = await predict({ onlyOwn: true });
   // Its tile is made again, because no model of a neighbour is blended with its own.

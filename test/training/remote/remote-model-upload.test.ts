@@ -18,6 +18,7 @@ const trained: TrainedCell = {
   metrics: { train: scores, validation: scores, tile: { ...ofTile, dates: ['2024-06-01T00:00:00.000Z'] } },
   displayRange: [0.02, 0.31],
   spread: { count: 3, mean: 0.5, squares: 1 },
+  selection: { mse: 0.02, mean: 0.05, spread: { count: 2, mean: 0.4, squares: 0.5 } },
   baseline: { mean: scores, linear: scores, unchanged: scores },
   patches: { train: 10, validation: 3 },
   split: 'validation: eastern side',

@@ -1,7 +1,7 @@
 /** Compares the source models that each policy chooses with a scan of all cells. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
+import { Storage, type TextureRecord, type TileRecord, versionNamed } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
 import {
   availableSourceModels,
@@ -82,6 +82,38 @@ test('no cell starts from a model of an older version, or of a cell of another s
     found.parents.map(({ model }) => model.geocode),
     ['u201'],
   );
+});
+
+test('versions and parents are chosen by their errors on the selection patches, whatever those on the validation patches are', async (t) => {
+  const storage = await Storage.open(await tempFolder(t));
+  atEnd(t, () => storage.close());
+  const { next } = randomStream(17);
+  const job = { id: 'another job', log: () => {} };
+  for (let round = 0; round < 12; round++) {
+    const geocode = `u2${ALPHABET[round]}0`;
+    const errors = Array.from({ length: 4 }, () => 0.001 + 0.03 * next());
+    const versions: string[] = [];
+    // The validation errors are drawn apart, so they often favour another version, or another verdict on the mean.
+    for (const selection of errors)
+      versions.push(
+        (await putModel(storage, [tileIn(geocode)], { selection, mean: 0.02, mse: 0.04 * next() })).version,
+      );
+    const least = Math.min(...errors);
+    const best = versions[errors.indexOf(least)];
+    const record = (await storage.models.get(`ndvi_c_g${geocode}`))!;
+    assert.equal(versionNamed(record, 'best')!.version, best);
+    const parent = (await availableSourceModels(storage, ['ndvi'], job)).find(
+      (one) => one.geocode === geocode,
+    );
+    assert.equal(parent?.version, least < 0.02 ? best : undefined);
+  }
+  // Without selection patches the newest version counts, and no place starts from it.
+  const known = { geocode: 'u2z0', mse: 0.001, mean: 0.02 };
+  await putModel(storage, [tileIn('u2z0')], known);
+  const { version } = await putModel(storage, [tileIn('u2z0')], { ...known, mse: 0.01, selection: null });
+  assert.equal(versionNamed((await storage.models.get('ndvi_c_gu2z0'))!, 'best')!.version, version);
+  const parents = await availableSourceModels(storage, ['ndvi'], job);
+  assert.ok(!parents.some(({ geocode }) => geocode === 'u2z0'));
 });
 
 test('each policy matches a scan of all cells', async (t) => {
