@@ -255,6 +255,6 @@ export const netFailed = defineError(
 export const netOption = defineError(
   'TW_ANALYSIS_NET_OPTION',
   400,
-  'Epochs apply only to the classifiers cnn1d, cnn2d and resnet3d. Choose one of them, or leave the option out.',
-  () => 'epochs apply only to the classifiers cnn1d, cnn2d and resnet3d; choose one of them',
+  'Epochs apply only to the classifiers cnn1d and resnet3d. Choose one of them, or leave the option out.',
+  () => 'epochs apply only to the classifiers cnn1d and resnet3d; choose one of them',
 );

@@ -94,7 +94,7 @@ test('two bands of a model are never read from one band, even if detectors overl
 
 test('a spatial network is not applied to a different pixel size', async (t) => {
   const { folder, node, labels } = await nodeWith(t);
-  const inputs = { filter, labels, classifier: 'cnn2d', epochs: 1 };
+  const inputs = { filter, labels, classifier: 'resnet3d', epochs: 1 };
   const { results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
   assert.ok(results, error?.message);
   const { href } = writeGround(folder, 'coarse', { metres: 90 });
@@ -122,7 +122,7 @@ test('a class whose patches all reach beyond their tiles cannot train a spatial 
     }).filter(({ code }, i) => code === 2 || i % 5 === 0);
   });
   const of = { filter, labels: { features } };
-  const patches = await runJob<ClassifyResults>(node, 'analyse-classify', { ...of, classifier: 'cnn2d' });
+  const patches = await runJob<ClassifyResults>(node, 'analyse-classify', { ...of, classifier: 'resnet3d' });
   assert.equal(patches.error?.code, 'TW_ANALYSIS_FEW_LABELS');
   assert.match(patches.error!.message, /no training pixel of class 2 has a patch outside/);
   const single = await runJob<ClassifyResults>(node, 'analyse-classify', {

@@ -109,7 +109,6 @@ const ARCHITECTURES = {
   logistic: 'Logistic regression',
   mlp: 'Multilayer perceptron',
   cnn1d: 'Convolutional network along the bands',
-  cnn2d: 'Convolutional network over the ground',
   resnet3d: 'Residual network of separable 3D convolutions with attention over the bands',
 };
 

@@ -56,13 +56,12 @@ const classifyCommand = () =>
       createOption('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'),
       createOption(
         '--classifier <name>',
-        'linear discriminant analysis, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d); default: the best of the first three on tuning pixels',
+        'linear discriminant analysis, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), or also over the ground (resnet3d); default: the best of the first three on tuning pixels',
       ).choices([
         'lda',
         'logistic',
         'mlp',
         'cnn1d',
-        'cnn2d',
         'resnet3d',
       ] satisfies ClassifyInputs['classifier'][]),
       createOption(

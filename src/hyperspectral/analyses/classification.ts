@@ -55,7 +55,7 @@ export const spectralClassificationProcess: MapAnalysis<ClassifyInputs, Classify
   name: 'classify',
   title: 'Classification',
   description:
-    'Maps of classes and of their probabilities, from labelled pixels: by linear discriminant analysis with shrinkage (lda), logistic regression, a multilayer perceptron (mlp), or convolutional networks along the bands (cnn1d), over neighbouring pixels (cnn2d) or both (resnet3d). The classifier is validated on held-out squares of ground and stored as a model for predict.',
+    'Maps of classes and of their probabilities, from labelled pixels: by linear discriminant analysis with shrinkage (lda), logistic regression, a multilayer perceptron (mlp), or convolutional networks along the bands (cnn1d), or also over neighbouring pixels (resnet3d). The classifier is validated on held-out squares of ground and stored as a model for predict.',
   properties: CLASSIFY_PROPERTIES,
   required: ['labels'],
   fit: CLASSIFY_FIT,

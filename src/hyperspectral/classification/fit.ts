@@ -44,7 +44,6 @@ export const REGULARISATION_STRENGTHS: Record<ClassifierName, readonly number[]>
   logistic: [1e-4, 1e-3, 1e-2],
   mlp: [1e-3, 1e-2],
   cnn1d: [1e-3],
-  cnn2d: [1e-3],
   resnet3d: [1e-3],
 };
 
@@ -198,7 +197,7 @@ export const CLASSIFY_PROPERTIES = {
     description: 'Default: the best of lda, logistic and mlp on the tuning pixels',
   },
   epochs: integer(1, 1000, {
-    description: 'Passes of a network (cnn1d, cnn2d, resnet3d) over the labelled pixels; default: 30, 20, 12',
+    description: 'Passes of a network (cnn1d, resnet3d) over the labelled pixels; default: 30, 12',
   }),
   precision: {
     enum: PRECISIONS,

@@ -100,13 +100,13 @@ function trainingFacts({ nets, data }: Fitting, fitted: FittedClassifier): Train
 }
 
 /**
- * Computed on the validation pixels, which did not train the classifier. Returns undefined if its convolutions do not run along the bands.
+ * Computed on the validation pixels, which did not train the classifier. Returns undefined unless it is a network.
  */
 async function bandWeights(
   { nets, analysed: { job } }: Fitting,
   validating: FittedClassifier,
 ): Promise<BandWeights | undefined> {
-  if (validating.kind !== 'net' || nets!.session.shape.name === 'cnn2d') return undefined;
+  if (validating.kind !== 'net') return undefined;
   const { session } = nets!;
   const { classes, bands } = session.shape;
   const own = await session.cams(validating.weights, VALIDATION);
@@ -152,7 +152,7 @@ export interface ClassifyFit {
   files: Record<string, string>;
   /** Present if an engine trained it. */
   training?: TrainingFacts;
-  /** Importance of each band for each class; absent if the convolutions do not run along the bands. */
+  /** Importance of each band for each class; absent unless it is a network. */
   bandWeights?: BandWeights;
 }
 

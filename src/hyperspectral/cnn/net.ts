@@ -3,8 +3,8 @@ import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import type { Standardisation } from '../methods/dense-network.js';
 
-/** Convolutions along the bands of a pixel, over the pixels around it, and over both; the simplest first. */
-export const NETS = ['cnn1d', 'cnn2d', 'resnet3d'] as const;
+/** Convolutions along the bands of a pixel, and also over the pixels around it; the simplest first. */
+export const NETS = ['cnn1d', 'resnet3d'] as const;
 export type NetName = (typeof NETS)[number];
 
 export const isNet = (name: string): name is NetName => (NETS as readonly string[]).includes(name);
@@ -20,7 +20,6 @@ interface NetSettings {
 
 export const NET_SETTINGS: Record<NetName, NetSettings> = {
   cnn1d: { side: 1, epochs: 30, rate: 3e-3 },
-  cnn2d: { side: 5, epochs: 20, rate: 2e-3 },
   resnet3d: { side: 5, epochs: 12, rate: 3e-3 },
 };
 
@@ -151,14 +150,6 @@ const GRAPHS: Record<NetName, { features: GraphPart; head: GraphPart }> = {
       return conv('conv3', 32, 2)(conv('conv2', 32, 2)(conv('conv1', 16, 1)(image)));
     },
     head: bandHead,
-  },
-  cnn2d: {
-    features: (tf, make, x) => {
-      const conv = (name: string, filters: number, kernelSize: number) =>
-        make(tf.layers.conv2d, name, { filters, kernelSize, padding: 'same', activation: 'relu' });
-      return conv('conv3', 48, 3)(conv('conv2', 32, 3)(conv('conv1', 32, 1)(x)));
-    },
-    head: (tf, make, x, { classes }) => classValues(tf, make, x, classes),
   },
   resnet3d: {
     features: (tf, make, x, { bands }) => {
