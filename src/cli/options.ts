@@ -318,6 +318,8 @@ export interface TrainingOptions {
   epochs?: number;
   patience?: number;
   validationFrom?: string;
+  holdOut?: string[];
+  history?: string;
   engine?: string;
   /** Memory limit of a process of the contained mode, bytes. */
   placeMemory?: number;
@@ -327,8 +329,11 @@ export interface TrainingOptions {
 export function toTrainingInputs(
   flags: FilterOptions & TrainingOptions,
 ): TrainingOptions & { filter: FilterParams } {
-  const { epochs, patience, validationFrom, engine, placeMemory } = flags;
-  return { filter: toFilterParams(flags), epochs, patience, validationFrom, engine, placeMemory };
+  const { epochs, patience, validationFrom, holdOut, history, engine, placeMemory } = flags;
+  return {
+    filter: toFilterParams(flags),
+    ...{ epochs, patience, validationFrom, holdOut, history, engine, placeMemory },
+  };
 }
 
 export function withTrainingOptions(command: Command): Command {
@@ -348,6 +353,14 @@ export function withTrainingOptions(command: Command): Command {
       'hold out dates from this RFC 3339 time or date on; default: the last quarter of the tiles',
       parseTimeOption,
     ),
+    createOption(
+      '--hold-out <dates>',
+      'hold out these days at all places instead, such as 2020-06-30; several with commas',
+    ).argParser(appendDays),
+    createOption(
+      '--history <use>',
+      'what a model reads of the other dates of its place: all (the default), those before the date (past), or none; dates within three days never count',
+    ).choices(['all', 'past', 'none']),
     engineOption(),
     createOption(
       '--place-memory <size>',
@@ -355,6 +368,14 @@ export function withTrainingOptions(command: Command): Command {
       parsePlaceMemory,
     ),
   ]);
+}
+
+function appendDays(value: string, all: string[] | undefined): string[] {
+  const days = appendList(value, all);
+  for (const day of days)
+    if (!/^\d{4}-\d\d-\d\d$/.test(day) || Number.isNaN(Date.parse(day)))
+      throw new InvalidArgumentError('It must be days such as 2020-06-30.');
+  return days;
 }
 
 /** The minimum of the process `train`. */

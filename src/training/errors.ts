@@ -101,6 +101,13 @@ export const unusedTransfer = defineError(
   (option: string, required: string) => `${option} requires ${required}; omit it, or use that`,
 );
 
+export const unusableHoldOut = defineError(
+  'TW_TRAIN_HOLD_OUT',
+  422,
+  'The dates that a training shall hold out cannot be held out. The message says why.',
+  (reason: string, advice: string) => `${reason}. ${advice}`,
+);
+
 export const unusedStale = defineError(
   'TW_TRAIN_STALE',
   422,

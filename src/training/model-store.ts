@@ -13,6 +13,7 @@ import {
   versionsOf,
 } from '../storage/index.js';
 import { version as softwareVersion } from '../version.js';
+import type { CandidateName } from './candidates.js';
 import type { TrainingCell } from './cells.js';
 import { baseNotUsable } from './errors.js';
 import type { TargetStatistics } from './evaluation.js';
@@ -25,7 +26,7 @@ import {
   selectionScore,
   type TrainingMode,
 } from './model-card.js';
-import type { TrainedCell } from './report.js';
+import type { QuestionErrors, TrainedCell } from './report.js';
 
 export type StoreModelContext = Omit<
   ModelCardContext,
@@ -51,6 +52,8 @@ export interface ModelResult
   extends ResultMembers,
     Partial<Pick<ModelCard, 'transfer' | 'adaptation' | 'distributed' | 'losses' | 'patches'>> {
   id: string;
+  /** The candidate that serves, if the place has a history. */
+  serves?: CandidateName;
   /** Id of the model whose weights it started from. */
   parent?: string;
   /** Number of values in its validation patches. Like `losses` and `patches`, only of models that are not stored and have no card. */
@@ -61,10 +64,12 @@ export interface StoredModel {
   model: ModelResult;
   /** Statistics of the true values in its validation patches. */
   spread: TargetStatistics;
+  /** Errors by question of each of its places that has a history, by a name of model and place. */
+  asked: Record<string, QuestionErrors[]>;
 }
 
 function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
-  const { parent, transfer, adaptation, distributed, spread } = card;
+  const { parent, transfer, adaptation, distributed, spread, choice } = card;
   const members = Object.fromEntries(RESULT_MEMBERS.map((name) => [name, card[name]])) as unknown;
   return {
     model: {
@@ -74,8 +79,14 @@ function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
       ...(transfer && { transfer }),
       ...(adaptation && { adaptation }),
       ...(distributed && { distributed }),
+      ...(choice && { serves: choice.serves }),
     },
     spread,
+    asked: Object.fromEntries(
+      (distributed?.places ?? [card]).flatMap(({ geocode, questions }) =>
+        questions ? [[`${id} ${geocode}`, questions]] : [],
+      ),
+    ),
   };
 }
 
@@ -121,8 +132,8 @@ export async function storeModel(
   );
   const { model: kind, version, losses, patches } = card;
   if (!isStored) {
-    const { model, spread } = storedModel({ id: modelId(kind, collection, grid, geocode) }, card);
-    return { model: { ...model, losses, patches, validationValues: spread.count }, spread };
+    const { model, ...more } = storedModel({ id: modelId(kind, collection, grid, geocode) }, card);
+    return { model: { ...model, losses, patches, validationValues: more.spread.count }, ...more };
   }
   const score = selectionScore(card);
   const record = await storage.models.put(

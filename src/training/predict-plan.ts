@@ -90,7 +90,16 @@ export async function* planPrediction(
   const { choice } = model.card as CardSummary;
   const history = choice ? await historyTiles(storage, spec, tile, choice.history.use) : [];
   const planned =
-    neighbours && (await planHalo(neighbours, tile, { spec, group, size: read, values, readsPrior, dilate }));
+    neighbours &&
+    (await planHalo(neighbours, tile, {
+      spec,
+      group,
+      size: read,
+      values,
+      readsPrior,
+      readsHistory: choice !== undefined,
+      dilate,
+    }));
   const others = readsPrior && !planned ? await priorTiles(storage, spec, tile, dilate) : [];
   const { facts } = derivation;
   // The recipe distinguishes tiles of older versions, which also changed clear pixels, or had steps between the centres of patches.
@@ -265,8 +274,9 @@ interface ReadAs {
   group: string;
   size: PixelGrid;
   values: BandValueKind;
-  /** True if it is a model of cloud removal that reads other dates. */
+  /** True if it is a model of cloud removal that reads other dates, and if it is another model that does. */
   readsPrior?: boolean;
+  readsHistory?: boolean;
   /** Metres by which clouds are widened; 0 by default. */
   dilate?: number;
 }
@@ -320,7 +330,7 @@ export async function planHalo(
     }
     const chosen = await context.modelOf(other);
     const model = chosen && isReadAs(chosen, as) ? chosen : undefined;
-    if (chosen && !model) leaveOut(`the model ${chosen.id}`, 'it reads other pixels');
+    if (chosen && !model) leaveOut(`the model ${chosen.id}`, 'it reads other pixels, or another history');
     const files = model && (await context.filesOf(model));
     if (model && files) {
       models.push(`${model.id} ${model.version}`);
@@ -374,9 +384,13 @@ function hasPrior({ model, card }: ModelVersionRecord): boolean {
 }
 
 /** True if a model reads pixels of the same size and kind. Models of older versions have no pixel size. */
-function isReadAs({ card }: ModelVersionRecord, { group, values }: ReadAs): boolean {
-  const { pixelSize, values: own = 'reflectance' } = card as CardSummary;
-  return own === values && (pixelSize?.group ?? group) === group;
+function isReadAs({ card }: ModelVersionRecord, { group, values, readsHistory }: ReadAs): boolean {
+  const { pixelSize, values: own = 'reflectance', choice } = card as CardSummary;
+  return (
+    own === values &&
+    (pixelSize?.group ?? group) === group &&
+    (choice !== undefined) === (readsHistory ?? false)
+  );
 }
 
 /** Fetches the files of a model. Throws the errors of `ensureFile`. */

@@ -13,8 +13,10 @@ import {
   readAcquisitions,
 } from './acquisitions.js';
 import { fillClouds } from './cloud-filling.js';
+import { type HistoryFiles, imagesOf } from './date-errors.js';
 import { trainingFailed } from './errors.js';
 import type { TileScore } from './evaluation.js';
+import { historyPlanes } from './history.js';
 import { type DisplayRange, imageScores, meanScores } from './image-metrics.js';
 import { type LabelledImage, labelImages } from './labelled-images.js';
 import type { ModelSpec } from './models/spec.js';
@@ -28,6 +30,8 @@ export interface TileImages {
   dates: AcquisitionFiles[];
   pairs?: DatePair[];
   scored: number[];
+  /** Present if the model reads the history of the cell. */
+  history?: HistoryFiles;
 }
 
 /** Returns at most three of the validation images: those with the most pixels that count, in their order. */
@@ -59,13 +63,35 @@ export async function scoreTile(
     const { image, dates } = await readImage(spec, source, number, kept);
     const { width, height, targets: truth, targetMask } = image;
     const predicted =
-      spec.target.kind === 'clear' ? cloudFree(tf, model, spec, dates) : predictImage(tf, model, spec, image);
+      spec.target.kind === 'clear'
+        ? cloudFree(tf, model, spec, dates)
+        : predictImage(tf, model, spec, await withHistoryOf(spec, image, source.history, kept));
     scores.push(imageScores({ width, height, truth, predicted, counts: targetMask }, range));
     // The first date of a pair is the cloudy one.
     times.add(dates[0].time);
   }
   const dates = [...times].sort((a, b) => a - b).map((time) => new Date(time).toISOString());
   return { ...meanScores(scores), dates };
+}
+
+/** Returns an image with the planes of its history, if there are files of one. */
+async function withHistoryOf(
+  spec: ModelSpec,
+  image: LabelledImage,
+  history: HistoryFiles | undefined,
+  kept: ReadRasters | undefined,
+) {
+  if (!history) return image;
+  const { width, height, inputs, inputMask } = image;
+  const images = await imagesOf(spec, history.dates, { width, height }, kept);
+  const planes = historyPlanes(spec, image, images, history.use, { column: 0, row: 0, width, height });
+  return {
+    width,
+    height,
+    inputMask,
+    inputs: [...inputs.slice(0, spec.inputs.length), ...planes],
+    history: spec.inputs.length,
+  };
 }
 
 async function readImage(

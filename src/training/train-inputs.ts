@@ -14,8 +14,9 @@ import {
 import type { Storage } from '../storage/index.js';
 import { trainingCellKey } from './cells.js';
 import type { Rendezvous } from './distributed/rendezvous.js';
+import { unusableHoldOut } from './errors.js';
 import { type HistoryUse, isHistoryOf } from './history.js';
-import { heldOutDates, isHeldOut, validationDate } from './hold-out.js';
+import { dayOf, heldOutDates, isHeldOut, validationDate } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
 import type { TrainingMode, TransferPolicy } from './model-card.js';
 import type { TextureIndex } from './texture/texture-index.js';
@@ -104,6 +105,13 @@ function withHeldOutDates(
   cells: number[][],
   job: Pick<PrepareContext, 'log'>,
 ): TrainInputs {
+  const days = new Set(cells.flat().map(dayOf));
+  const missing = inputs.holdOut?.filter((day) => !days.has(day)) ?? [];
+  if (missing.length > 0)
+    throw unusableHoldOut(
+      `no selected tile is of ${missing.join(', ')}`,
+      '"tilewright search --format json" lists tiles with their dates.',
+    );
   if (inputs.validationFrom !== undefined || inputs.holdOut) return inputs;
   const from = validationDate(cells);
   if (from === undefined) return inputs;

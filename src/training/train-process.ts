@@ -8,6 +8,7 @@ import { trainDistributed } from './distributed-mode.js';
 import {
   nothingTrained,
   oneModelDistributed,
+  unusableHoldOut,
   unusedMemoryLimit,
   unusedStale,
   unusedTransfer,
@@ -61,6 +62,10 @@ const OUTPUTS = {
   skipped: { title: 'Places without a model, with reasons', schema: OBJECTS },
   failed: { title: 'Places that failed, with reasons', schema: OBJECTS },
   pooled: { title: 'Scores over all places', schema: { type: 'object', nullable: true } },
+  questions: {
+    title: 'Scores on other ground, on other dates, and on both, with intervals, if places have a history',
+    schema: OBJECTS,
+  },
   base: { title: 'Base model that a regional training has trained', schema: { type: 'object' } },
   checked: { title: 'With stale: places by the state of their models', schema: { type: 'object' } },
   leftOut: { title: 'With stale: places that were not trained again, with reasons', schema: OBJECTS },
@@ -197,6 +202,8 @@ export function trainProcess(context: TrainContext): Process {
       const { mode = 'partitioned', placeMemory, transfer = 'none', ...rest } = inputs as TrainInputs;
       const models = requestedModels(rest);
       validationTime(rest);
+      if (rest.holdOut && rest.validationFrom !== undefined)
+        throw unusableHoldOut('both holdOut and validationFrom were given', 'Give one of them.');
       const isShared = mode === 'distributed' || mode === 'regional';
       if (isShared && models.length > 1) throw oneModelDistributed(models.join(', '));
       if (placeMemory !== undefined && mode !== 'contained') throw unusedMemoryLimit(mode);

@@ -14,6 +14,8 @@ import {
 import type { LeftOut } from './freshness/judgement.js';
 import type { TrainingMode } from './model-card.js';
 import type { ModelResult, StoredModel } from './model-store.js';
+import { type QuestionScore, questionScores } from './questions.js';
+import { QUESTIONS, type QuestionErrors } from './report.js';
 
 export interface TrainResults {
   /** Name of the engine. */
@@ -29,6 +31,8 @@ export interface TrainResults {
    * errors have no common unit.
    */
   pooled: PooledScores | null;
+  /** The scores for each question that models are asked, if their places have a history. */
+  questions?: QuestionScore[];
   /** The base model of the regional mode, if the job trained it. */
   base?: ModelResult;
   /** Number of places on which the base model of the regional mode was trained. */
@@ -87,9 +91,11 @@ export function summariseReasons(
 }
 
 /** Results for the cells of one node. */
-export interface PartialTrainResults extends Omit<TrainResults, 'pooled'> {
+export interface PartialTrainResults extends Omit<TrainResults, 'pooled' | 'questions'> {
   /** Statistics of the true values in the validation patches, by model id. */
   spreads: Record<string, TargetStatistics>;
+  /** Errors by question of each place, by its model, if the place has a history. */
+  asked?: Record<string, QuestionErrors[]>;
 }
 
 const IMAGE_SCORES = {
@@ -128,6 +134,16 @@ export const TRAIN_PART = objectOf(
   },
   {
     bytesFetched: COUNT,
+    asked: {
+      type: 'object',
+      additionalProperties: listOf(
+        objectOf({
+          question: { enum: QUESTIONS },
+          ...{ datetime: TEXT, values: COUNT },
+          ...{ model: NUMBER, mean: NUMBER, history: NUMBER, nearest: NUMBER, linear: NUMBER },
+        }),
+      ),
+    },
     base: MODEL_RESULT,
     basePlaces: COUNT,
     checked: objectOf({ fresh: COUNT, drifted: COUNT, unknown: COUNT }),
@@ -146,9 +162,10 @@ export function emptyResults(engine: string, mode: TrainingMode): PartialTrainRe
   return { engine, mode, models: [], skipped: [], failed: [], spreads: {} };
 }
 
-export function addModel({ models, spreads }: PartialTrainResults, { model, spread }: StoredModel): void {
-  models.push(model);
-  spreads[model.id] = spread;
+export function addModel(results: PartialTrainResults, { model, spread, asked }: StoredModel): void {
+  results.models.push(model);
+  results.spreads[model.id] = spread;
+  if (Object.keys(asked).length > 0) results.asked = { ...results.asked, ...asked };
 }
 
 export function mergeResults(parts: PartialTrainResults[]): TrainResults {
@@ -160,6 +177,7 @@ export function mergeResults(parts: PartialTrainResults[]): TrainResults {
     mode: parts[0]?.mode ?? 'partitioned',
     models,
     ...baseOf(parts),
+    ...questionsOf(parts),
     skipped: parts.flatMap(({ skipped }) => skipped).sort(byCell),
     failed: parts.flatMap(({ failed }) => failed).sort(byCell),
     pooled: new Set(models.map(({ model }) => model)).size === 1 ? pooledScores(models, spreads) : null,
@@ -211,6 +229,11 @@ function baseOf(parts: PartialTrainResults[]): Pick<TrainResults, 'base' | 'base
   const base = parts.find((part) => part.base)?.base;
   const basePlaces = parts.find((part) => part.basePlaces !== undefined)?.basePlaces;
   return { ...(base && { base }), ...(basePlaces !== undefined && { basePlaces }) };
+}
+
+function questionsOf(parts: PartialTrainResults[]): Pick<TrainResults, 'questions'> {
+  const asked: Record<string, QuestionErrors[]> = Object.assign({}, ...parts.map((part) => part.asked));
+  return Object.keys(asked).length > 0 ? { questions: questionScores(asked) } : {};
 }
 
 type Keys = Record<'geocode' | 'model', string>;

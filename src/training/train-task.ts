@@ -132,5 +132,9 @@ export async function readCellDataset(
   if ('skipped' in patches) return { ...patches, bytesRead };
   const { dataset } = patches;
   const scored = imagesToScore(images, dataset.validationImages);
-  return { dataset, source: { dates, pairs, scored }, bytesRead };
+  const trained = dataset.history && {
+    dates: dataset.trainingImages.map((i) => dates[i]!),
+    use: dataset.history.use,
+  };
+  return { dataset, source: { dates, pairs, scored, ...(trained && { history: trained }) }, bytesRead };
 }

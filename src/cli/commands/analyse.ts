@@ -57,13 +57,7 @@ const classifyCommand = () =>
       createOption(
         '--classifier <name>',
         'linear discriminant analysis, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), or also over the ground (resnet3d); default: the best of the first three on tuning pixels',
-      ).choices([
-        'lda',
-        'logistic',
-        'mlp',
-        'cnn1d',
-        'resnet3d',
-      ] satisfies ClassifyInputs['classifier'][]),
+      ).choices(['lda', 'logistic', 'mlp', 'cnn1d', 'resnet3d'] satisfies ClassifyInputs['classifier'][]),
       createOption(
         '--split <how>',
         'validate on separate ground (place), or on random pixels, which overestimates the accuracy',

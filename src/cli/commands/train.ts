@@ -89,7 +89,47 @@ export function trainingTable(
     lines.push(
       `${WORSE_MARK.trim()} worse than the mean of the training; "tilewright predict" warns of such a model`,
     );
-  return [...lines, ...adaptationSummary(models)];
+  return [...lines, ...servedSummary(models), ...adaptationSummary(models)];
+}
+
+/** How many places each candidate serves, if they have a history. */
+function servedSummary(models: readonly Trained[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { serves } of models) if (serves) counts.set(serves, (counts.get(serves) ?? 0) + 1);
+  if (counts.size === 0) return [];
+  const named = Array.from(counts, ([name, count]) => `${SERVED_NAMES[name] ?? name} (${count})`);
+  return [`what serves, chosen by leaving dates out: ${named.join(', ')}`];
+}
+
+const SERVED_NAMES: Record<string, string> = {
+  mean: 'the mean of the training',
+  history: 'the mean of the other dates',
+  ridge: 'ridge regression',
+  regional: 'the network of the region',
+  own: 'a network of the place',
+};
+
+const QUESTION_NAMES: Record<string, string> = {
+  otherGround: 'other ground',
+  otherGroundKnown: 'other ground, history known',
+  otherDates: 'other dates',
+  otherGroundAndDates: 'both other',
+  otherGroundAndDatesKnown: 'both other, history known',
+};
+
+/** A row for each question: the error of the model with its interval, and of the simple baselines. */
+export function questionTable(questions: NonNullable<TrainResults['questions']>): string[] {
+  const rows = questions.map(({ question, errors, interval, single = [], better, places }) => [
+    QUESTION_NAMES[question]!,
+    formatMse(errors.model),
+    interval
+      ? `${formatMse(interval[0])} to ${formatMse(interval[1])}`
+      : `too few: ${single.map(({ error }) => formatMse(error)).join(', ')}`,
+    ...(['mean', 'history', 'nearest', 'linear'] as const).map((name) => formatMse(errors[name])),
+    `${better.linear}, ${better.history} of ${places}`,
+  ]);
+  const titles = ['question', 'MSE', '95 %', 'mean', 'history', 'nearest', 'linear'];
+  return table([[...titles, 'better than linear, history'], ...rows]);
 }
 
 /** An adapted model is named if its error is larger than that of its base times this factor. */
@@ -369,6 +409,7 @@ async function printResults(
     skipped,
     failed,
     pooled,
+    questions,
     checked,
     leftOut = [],
     estimatedSeconds,
@@ -379,6 +420,7 @@ async function printResults(
 ): Promise<void> {
   const { summariseReasons, describeTraffic } = await import('../../training/index.js');
   for (const line of trainingTable(models, asked.length > 1, pooled)) print(line);
+  if (questions) for (const line of questionTable(questions)) print(line);
   for (const { distributed } of models) if (distributed) print(describeTraffic(distributed));
   for (const reason of summariseReasons({ skipped, failed }, asked)) print(`no model for ${reason}`);
   const fresh = models.flatMap(({ geocode, model, transfer }) =>

@@ -25,7 +25,7 @@ import {
 } from '../../storage/index.js';
 import type { AcquisitionFiles } from '../acquisitions.js';
 import { acquisitionFiles, bandValueKinds, groupTilesByCell, type TrainingCell } from '../cells.js';
-import type { DateError } from '../date-errors.js';
+import type { DateError, HistoryFiles } from '../date-errors.js';
 import { checkFailed } from '../errors.js';
 import type { CardSummary } from '../model-card.js';
 import { getModelSpec } from '../models/builtin.js';
@@ -103,6 +103,7 @@ export function planCheck(
   model: ModelVersionRecord,
   { tiles }: TrainingCell,
   now: number,
+  trainedTiles: TileRecord[] = [],
 ): PlannedCheck | { unknown: string } {
   const spec = getModelSpec(model.model);
   const card = model.card as CardSummary;
@@ -140,13 +141,20 @@ export function planCheck(
   if (!hasTruth && known.length < 2)
     return { unknown: 'fewer than 2 clear dates of the training still exist' };
   const { width, height } = pixelSize ?? {};
+  const { choice } = card;
+  const history = choice
+    ? filesOf(
+        trainedTiles.filter(({ start }) => choice.history.dates.includes(new Date(start).toISOString())),
+      )
+    : [];
   return {
-    tiles: [...known, ...fresh].map(({ tile }) => tile),
+    tiles: [...known, ...history, ...fresh].map(({ tile }) => tile),
     known: card.dateErrors,
     task: {
       known: known.map(({ files }) => files),
       fresh: fresh.map(({ files }) => files),
       ...(hasTruth && heldOut && { heldOut }),
+      ...(choice && { history: { dates: history.map(({ files }) => files), use: choice.history.use } }),
       ...(width !== undefined && height !== undefined && { size: { width, height } }),
     },
   };
@@ -241,7 +249,9 @@ async function measurePlace(
   const { pixelSize, seconds, epochs, adaptation } = model.card as CardSummary;
   const passes = epochs * (1 + (adaptation ? adaptation.others / adaptation.patches : 0));
   const of = { ...place, version: model.version, seconds, passes };
-  const plan = planCheck(storage, model, cell, now);
+  const card = model.card as CardSummary;
+  const trained = card.choice ? await storage.getTiles(card.data.map(({ id }) => id)) : [];
+  const plan = planCheck(storage, model, cell, now, trained);
   if ('unknown' in plan) return { ...of, ...plan };
   const pixels = pixelsOf(plan.tiles.at(-1)!, pixelSize);
   try {
@@ -303,6 +313,8 @@ interface CheckTask {
   heldOut?: Window;
   /** Pixels of the cell in the training. Default: those of each date. */
   size?: PixelGrid;
+  /** The dates of the training, if the model reads them as history. */
+  history?: HistoryFiles;
 }
 
 interface CheckedDates {

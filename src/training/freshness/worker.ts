@@ -11,13 +11,13 @@ const [engine] = process.argv.slice(2);
 
 serveRequests<CheckHandlers>(
   {
-    async check({ model: { name, topology, weights }, known, fresh, heldOut, size }) {
+    async check({ model: { name, topology, weights }, known, fresh, heldOut, size, history }) {
       const spec = getModelSpec(name);
       if (!heldOut) return lookErrors(known, fresh);
       const { tf } = await loadEngine(engine as EngineName);
       const model = await loadModel(tf, await readModelFile(topology), await readModelFile(weights));
       try {
-        return { known: [], fresh: await dateErrors(tf, model, spec, fresh, heldOut, { size }) };
+        return { known: [], fresh: await dateErrors(tf, model, spec, fresh, heldOut, { size, history }) };
       } finally {
         model.dispose();
       }
