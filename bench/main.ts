@@ -25,6 +25,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   training: async () => (await import('./training/training.js')).benchTraining,
   regional: async () => (await import('./regional/regional.js')).benchRegional,
   seams: async () => (await import('./training/seams.js')).benchSeams,
+  history: async () => (await import('./training/history.js')).benchHistory,
   freshness: async () => (await import('./training/freshness.js')).benchFreshness,
   texture: async () => (await import('./transfer/texture.js')).benchTexture,
   transfer: async () => (await import('./transfer/transfer.js')).benchTransfer,

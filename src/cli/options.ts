@@ -319,7 +319,7 @@ export interface TrainingOptions {
   patience?: number;
   validationFrom?: string;
   holdOut?: string[];
-  history?: string;
+  history?: 'all' | 'past' | 'none';
   engine?: string;
   /** Memory limit of a process of the contained mode, bytes. */
   placeMemory?: number;

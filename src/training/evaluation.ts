@@ -2,6 +2,7 @@
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
+import { bootstrapInterval, type Interval } from '../utils/bootstrap.js';
 import { bounded, predictPatches } from './batches.js';
 import {
   type DisplayRange,
@@ -352,6 +353,41 @@ export function squaredErrors(sets: readonly Patches[], predict: Predictor): Squ
 export function meanError(sets: readonly Patches[], predict: Predictor): number {
   const { squares, values } = squaredErrors(sets, predict);
   return squares / values;
+}
+
+/** How much of the error of the training mean a model saves: 1 - error / error of the mean. */
+export interface Skill {
+  value: number;
+  /** 95 % interval over the patches, or over the places of a model of many. Absent if these are fewer than six. */
+  interval?: Interval;
+}
+
+/** The skill from the squared errors of a model and of the mean, by unit. Both count the same values. */
+export function skillOf(units: readonly { model: number; mean: number }[]): Skill {
+  const value = (weights: (unit: number) => number) => {
+    let model = 0;
+    let mean = 0;
+    for (const [i, unit] of units.entries()) {
+      model += weights(i) * unit.model;
+      mean += weights(i) * unit.mean;
+    }
+    // Where the target is constant, the mean is exact.
+    return mean > 0 ? 1 - model / mean : model > 0 ? -1 : 0;
+  };
+  const interval = bootstrapInterval([units.length], (drawn) => value((i) => drawn[i]!));
+  return { value: value(() => 1), ...(interval && { interval }) };
+}
+
+/** The squared errors of predictions of patches, one for each patch. */
+export function errorsByPatch(set: Patches, predicted: Float32Array): number[] {
+  const { count, targets, targetMask, targetBands } = set;
+  const values = targets.length / count;
+  const errors = new Array<number>(count).fill(0);
+  for (let i = 0; i < targets.length; i++) {
+    if (targetMask && targetMask[Math.floor(i / targetBands)] !== 1) continue;
+    errors[Math.floor(i / values)]! += (targets[i]! - predicted[i]!) ** 2;
+  }
+  return errors;
 }
 
 /** Returns the true and the predicted values without those that the target mask excludes. */

@@ -51,13 +51,25 @@ interface Choice {
   version: string;
   /** True if places without a model of their own are skipped. */
   onlyOwn: boolean;
+  /** Also applies models that are surely worse than the mean of their training. */
+  evenIfWorse: boolean;
 }
 
 /** Why the tiles of a place are not mapped. */
 const SKIP_REASONS = {
   noModel: (kind: string) => `their places have no model ${kind}`,
   noVersion: (kind: string) => `their places have no such version of their model ${kind}`,
+  worse: (kind: string) =>
+    `the model ${kind} of their places is worse than the mean of its training, and no other is known to be better; --even-if-worse (evenIfWorse) applies it`,
 };
+
+/** True if a model is worse than the mean of its training on its validation patches, beyond chance. */
+export function isSurelyWorse({ card }: Pick<ModelRecord, 'card'>): boolean {
+  const { interval } = (card as CardSummary).skill;
+  return interval !== undefined && interval[1] < 0;
+}
+
+const isSkilled = ({ card }: Pick<ModelRecord, 'card'>): boolean => (card as CardSummary).skill.value > 0;
 
 /** True if no tile has a model because all models lack the version. `skipped`: numbers of tiles by reason. */
 export function lacksVersion(kind: string, skipped: Record<string, number>): boolean {
@@ -72,7 +84,7 @@ export function modelChooser(
   context: ChoiceContext,
   choice: Choice,
 ): (cell: Cell) => Promise<ChosenModel | { skipped: string }> {
-  const { kind, version, onlyOwn } = choice;
+  const { kind, version, onlyOwn, evenIfWorse } = choice;
   const { storage } = context;
   const known = new Map<string, Promise<ChosenModel | { skipped: string }>>();
   let similar: Promise<SimilarModels> | undefined;
@@ -81,13 +93,16 @@ export function modelChooser(
     const { collection, grid, geocode } = cell;
     const scanned = await storage.models.scan(modelId(kind, collection, grid, geocode));
     const own = scanned?.record && versionNamed(scanned.record, version);
-    if (own) return { model: own, use: 'own' };
+    const isWorse = own !== undefined && !evenIfWorse && isSurelyWorse(own);
+    if (own && !isWorse) return { model: own, use: 'own' };
     if (scanned?.error)
       return { skipped: 'the records of their models are damaged; "tilewright models" lists these' };
     // Another model would replace the tiles of the versions that the place has.
-    if (scanned) return { skipped: SKIP_REASONS.noVersion(kind) };
-    const skipped = SKIP_REASONS.noModel(kind);
-    const reason = `it has no model ${kind}`;
+    if (scanned && !own) return { skipped: SKIP_REASONS.noVersion(kind) };
+    const skipped = own ? SKIP_REASONS.worse(kind) : SKIP_REASONS.noModel(kind);
+    const reason = own
+      ? `its model ${kind} is worse than the mean of its training`
+      : `it has no model ${kind}`;
     if (onlyOwn) return { skipped };
     // A version that was named is not one of a similar place, whose best version would be used.
     const leftOut: string[] = [];
@@ -127,7 +142,7 @@ async function similarModels(
     return metrics.validation.mse < baseline.mean.mse;
   });
   // The policy `similar` draws no random number.
-  return { find: sourceModelFinder(textures, models, 'similar', 0), warnings };
+  return { find: sourceModelFinder(textures, models.filter(isSkilled), 'similar', 0), warnings };
 }
 
 /** Returns the base model of the smallest region that contains a cell. Logs damaged ones, and adds them to `leftOut`. */
@@ -147,7 +162,7 @@ async function baseOf(
       leftOut.push(text);
     }
     const base = scanned?.record && versionNamed(scanned.record, version);
-    if (base && isBase(base)) return base;
+    if (base && isBase(base) && isSkilled(base)) return base;
   }
   return undefined;
 }

@@ -48,6 +48,7 @@ import {
   type ChosenModel,
   type Fallback,
   isBase,
+  isSurelyWorse,
   lacksVersion,
   type ModelUse,
   modelChooser,
@@ -116,6 +117,8 @@ interface PredictInputs {
   engine?: string;
   /** For the name of a model: skips tiles whose places have no model of their own. Default: false. */
   onlyOwn?: boolean;
+  /** Also applies models that are surely worse than the mean of their training. Default: false. */
+  evenIfWorse?: boolean;
   /** Reads the pixels around each tile, and blends the models of neighbouring places at their border. Default: true. */
   halo?: boolean;
   /** Metres by which cloud and shadow are widened before they are filled. */
@@ -217,6 +220,12 @@ export function predictProcess(context: PredictContext): Process {
           description:
             'For a kind of model: skips tiles whose places have no model of their own. By default the model of the most similar place of the cluster maps them, or else the base model of the region',
         },
+        evenIfWorse: {
+          type: 'boolean',
+          default: false,
+          description:
+            'Also applies models whose error on their validation patches is larger than that of the mean of their training, by its 95 % interval. By default another model whose error is smaller maps these tiles, or they are skipped',
+        },
         halo: {
           type: 'boolean',
           default: true,
@@ -272,12 +281,21 @@ async function predict(
     const applied = new Map<string, ModelVersionRecord>();
     const uses: Record<ModelUse, number> = { own: 0, cluster: 0, base: 0 };
     const fallbacks = new Map<string, Fallback>();
-    const choose = one
+    const { evenIfWorse = false } = inputs;
+    const named = one && versionNamed(one, version)!;
+    const isRefused = named !== undefined && !evenIfWorse && isSurelyWorse(named);
+    const choose = named
       ? async (tile: TileRecord) =>
-          isFor(one, tile) ? { model: versionNamed(one, version)!, use: 'own' as const } : undefined
+          !isFor(named, tile)
+            ? undefined
+            : isRefused
+              ? {
+                  skipped: `the model is worse than the mean of its training; --even-if-worse (evenIfWorse) applies it`,
+                }
+              : { model: named, use: 'own' as const }
       : modelChooser(
           { storage, textures, job },
-          { kind: inputs.model, version, onlyOwn: inputs.onlyOwn ?? false },
+          { kind: inputs.model, version, onlyOwn: inputs.onlyOwn ?? false, evenIfWorse },
         );
     const modelOf = async (tile: TileRecord) => {
       const chosen = await choose(tile);

@@ -18,6 +18,7 @@ import {
 } from '../query/index.js';
 import type { Storage, TileLayout } from '../storage/index.js';
 import type { AcquisitionFiles, DatePair } from './acquisitions.js';
+import { CANDIDATES, type CandidateName } from './candidates.js';
 import {
   groupTilesByCell,
   reasonNotTrainable,
@@ -26,11 +27,12 @@ import {
   trainingFiles,
 } from './cells.js';
 import { cellChanged, nothingTrained, oneCellAtATime, trainingFailed, wrongModel } from './errors.js';
+import { HISTORY_USES } from './history.js';
 import { validationDate } from './hold-out.js';
 import { modelStoredByJob, storeModel } from './model-store.js';
 import { getModelSpec, MODEL_NAMES } from './models/builtin.js';
 import type { ModelFiles } from './models/weights.js';
-import type { TrainedCell } from './report.js';
+import { QUESTION_ERRORS, type TrainedCell } from './report.js';
 import { DEFAULT_SEED, validationTime } from './train-inputs.js';
 import { TRAINING_WORKER } from './train-pool.js';
 import { addModel, emptyResults, mergeResults, type TrainResults } from './train-results.js';
@@ -168,6 +170,21 @@ const tileScore = object(
 const spreadSchema = object({ count, mean: number, squares: positive });
 const numberList = { type: 'array', items: number, maxItems: 100_000 };
 
+const numberPair = { type: 'array', minItems: 2, maxItems: 2, items: number };
+const textList = { type: 'array', items: text, maxItems: 10_000 };
+const choiceSchema = object({
+  serves: { enum: CANDIDATES },
+  fallback: { enum: ['mean', 'ridge'] },
+  days: textList,
+  candidates: {
+    type: 'array',
+    maxItems: CANDIDATES.length,
+    items: object({ name: { enum: CANDIDATES }, error: positive, errors: numberList }),
+  },
+  ridge: object({ planes: { type: 'array', items: count, maxItems: 100 }, penalty: positive }),
+  history: object({ use: { enum: HISTORY_USES }, dates: textList }),
+});
+
 /** JSON Schema of the engine used, as returned by `selectEngine`. */
 const uploadedEngineSchema = object({
   name: { enum: ENGINE_NAMES },
@@ -181,7 +198,6 @@ export const modelUploadSchema = object(
     weights: { type: 'string', maxLength: MAX_UPLOAD_BYTES },
     losses: {
       type: 'array',
-      minItems: 1,
       maxItems: 10_000,
       items: object(
         { epoch: { type: 'integer', minimum: 1 }, train: number, validation: number },
@@ -192,8 +208,9 @@ export const modelUploadSchema = object(
     spread: spreadSchema,
     baseline: object(
       { mean: metricsSchema, linear: metricsSchema },
-      { unchanged: metricsSchema, nearest: metricsSchema, median: metricsSchema },
+      { history: metricsSchema, unchanged: metricsSchema, nearest: metricsSchema, median: metricsSchema },
     ),
+    skill: object({ value: number }, { interval: numberPair }),
     patches: object({ train: count, validation: count }),
     split: text,
     bytesRead: count,
@@ -220,7 +237,9 @@ export const modelUploadSchema = object(
         { trained: { const: true } },
       ),
     },
-    displayRange: { type: 'array', minItems: 2, maxItems: 2, items: number },
+    displayRange: numberPair,
+    choice: choiceSchema,
+    questions: { type: 'array', maxItems: 10_000, items: QUESTION_ERRORS },
   },
 );
 
@@ -274,7 +293,7 @@ export function decodeUpload(
  * reason of the signal if it aborts, and with TW_TRAIN_MODEL, TW_TRAIN_ENGINE, TW_TRAIN_FAILED.
  */
 export async function untrainedModel(
-  blank: { model: string; seed: number },
+  blank: { model: string; seed: number; serves?: CandidateName },
   signal: AbortSignal,
 ): Promise<ModelFiles> {
   const child = new EngineProcess<TrainingHandlers>(TRAINING_WORKER, 'wasm');
@@ -359,7 +378,10 @@ async function store(
   if (!stored) {
     if (tileVersionsDigest(cell) !== tiles) throw cellChanged(`${collection} ${geocode}`);
     const sent: ModelUpload = JSON.parse(await readFile(path, 'utf8'));
-    const trained = decodeUpload(sent, await untrainedModel({ model, seed }, job.signal));
+    const trained = decodeUpload(
+      sent,
+      await untrainedModel({ model, seed, serves: sent.choice?.serves }, job.signal),
+    );
     const about = { mode: 'contained', model, filter, engine, seed, job: job.id } as const;
     const files = trainingFiles(storage, getModelSpec(model), cell);
     if ('skipped' in files) throw wrongModel(`${geocode}: ${files.skipped}`);

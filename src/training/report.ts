@@ -1,12 +1,14 @@
 /** Results of a training. The model card, the results of a job and the messages between processes extend these types. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
+import { COUNT, NUMBER, objectOf, TEXT } from '../utils/json-schema.js';
 import { predictPatches } from './batches.js';
 import type { Candidate, CandidateName, RidgeSettings } from './candidates.js';
 import type { DateError } from './date-errors.js';
 import {
   type Baselines,
   type EpochLosses,
+  errorsByPatch,
   evaluateBaselines,
   evaluatePredictions,
   evaluateSelection,
@@ -16,9 +18,12 @@ import {
   maskedPairs,
   type Predictions,
   type SelectionScore,
+  type Skill,
+  skillOf,
   type TargetStatistics,
   type TileScore,
   targetStatistics,
+  trainingMean,
 } from './evaluation.js';
 import type { HistoryUse } from './history.js';
 import { type DisplayRange, displayRange } from './image-metrics.js';
@@ -41,6 +46,8 @@ export interface CellReport {
   displayRange?: DisplayRange;
   /** Scores on the same validation patches. */
   baseline: Baselines;
+  /** On the same patches. */
+  skill: Skill;
   /** Present if the place has a history, which its models read. */
   choice?: ModelChoice;
   questions?: QuestionErrors[];
@@ -128,6 +135,13 @@ export interface AdaptationProvenance {
   };
 }
 
+/** JSON Schema of `QuestionErrors`. */
+export const QUESTION_ERRORS = objectOf({
+  question: { enum: QUESTIONS },
+  ...{ datetime: TEXT, values: COUNT },
+  ...{ model: NUMBER, mean: NUMBER, history: NUMBER, nearest: NUMBER, linear: NUMBER },
+});
+
 /** Scores a trained model on entire tiles. */
 export type ScoreTile = (model: LayersModel, range: DisplayRange) => Promise<TileScore>;
 
@@ -146,6 +160,10 @@ export async function reportOf(
   const predicted = predictPatches(tf, model, validation);
   const held = maskedPairs(validation, predicted);
   const tile = range && (await scoreTile?.(model, range));
+  const mean = errorsByPatch(validation, (ofHistory?.mean ?? trainingMean(filledOnly(train)))(validation));
+  const skill = skillOf(
+    errorsByPatch(validation, predicted).map((error, i) => ({ model: error, mean: mean[i]! })),
+  );
   return {
     report: {
       patches: counts,
@@ -159,6 +177,7 @@ export async function reportOf(
       ...(selection && { selection: evaluateSelection(tf, model, { train, selection }) }),
       ...(range && { displayRange: range }),
       baseline: evaluateBaselines(spec.target, dataset, range, ofHistory),
+      skill,
     },
     held,
     spread: targetStatistics(held.truth),

@@ -47,6 +47,13 @@ export type HistoryDataset = TrainValidationPatches & Required<Pick<TrainValidat
 export const hasHistory = (dataset: TrainValidationPatches): dataset is HistoryDataset =>
   dataset.history !== undefined;
 
+/** The specification of the model that serves as this candidate; without one, of a model that reads no history. */
+export function servedSpec(plain: ModelSpec, serves?: CandidateName): ModelSpec {
+  if (serves === undefined) return plain;
+  const isNetwork = serves === 'own' || serves === 'regional' || serves === 'adapted';
+  return isNetwork ? withHistory(plain) : { ...withHistory(plain), layers: [] };
+}
+
 /** The input plane that says where a pixel has a history. */
 export const hasPlane = (spec: ModelSpec) => spec.inputs.length + historyLayout(spec).has;
 
@@ -246,8 +253,7 @@ export async function scoreBase(
   { seed, scoreTile, dates }: Pick<TrainOptions, 'seed' | 'scoreTile'> & { dates: string[] },
 ): Promise<TrainResult & Pick<TrainedCell, 'adaptation'>> {
   const spec = withHistory(plain);
-  const isNetwork = choice.serves === 'regional';
-  const model = buildModel(tf, isNetwork ? spec : { ...spec, layers: [] }, seed);
+  const model = buildModel(tf, servedSpec(plain, choice.serves), seed);
   const read = await readSourceWeights(base, model);
   if ('reason' in read) throw baseNotUsable(base.id, read.reason);
   setWeights(tf, model, read.values);

@@ -15,7 +15,7 @@ import type { LeftOut } from './freshness/judgement.js';
 import type { TrainingMode } from './model-card.js';
 import type { ModelResult, StoredModel } from './model-store.js';
 import { type QuestionScore, questionScores } from './questions.js';
-import { QUESTIONS, type QuestionErrors } from './report.js';
+import { QUESTION_ERRORS, type QuestionErrors } from './report.js';
 
 export interface TrainResults {
   /** Name of the engine. */
@@ -136,13 +136,7 @@ export const TRAIN_PART = objectOf(
     bytesFetched: COUNT,
     asked: {
       type: 'object',
-      additionalProperties: listOf(
-        objectOf({
-          question: { enum: QUESTIONS },
-          ...{ datetime: TEXT, values: COUNT },
-          ...{ model: NUMBER, mean: NUMBER, history: NUMBER, nearest: NUMBER, linear: NUMBER },
-        }),
-      ),
+      additionalProperties: listOf(QUESTION_ERRORS),
     },
     base: MODEL_RESULT,
     basePlaces: COUNT,

@@ -24,7 +24,7 @@ import { getModelSpec } from './models/builtin.js';
 import { buildModel } from './models/network.js';
 import { saveModel } from './models/weights.js';
 import { subsamplePatches } from './patches.js';
-import { hasHistory, scoreBase, trainChosen } from './selection.js';
+import { hasHistory, scoreBase, servedSpec, trainChosen } from './selection.js';
 import { scoreTile } from './tile-scores.js';
 import { readCellDataset, type TrainCellTask, type TrainingHandlers } from './train-task.js';
 import { trainModel } from './training-loop.js';
@@ -36,9 +36,9 @@ let cachedRasters: { cell?: string; rasters: ReadRasters } | undefined;
 
 serveRequests<TrainingHandlers>(
   {
-    async build({ model, seed }) {
+    async build({ model, seed, serves }) {
       const { tf } = await loadEngine(engine as EngineName);
-      return saveModel(tf, buildModel(tf, getModelSpec(model), seed));
+      return saveModel(tf, buildModel(tf, servedSpec(getModelSpec(model), serves), seed));
     },
     async train(request, report) {
       try {

@@ -64,6 +64,7 @@ export async function putModel(
     ...(isHeldOut && {
       holdOut: { side: 'eastern', gap: 16, window: { column: 64, row: 16, width: 32, height: 64 } },
     }),
+    skill: { value: 0.5 },
     losses: [{ epoch: 1, train: 2 * mse, validation: mse }],
     metrics: {
       train: metrics,

@@ -16,6 +16,7 @@ type PredictFlags = JobOptions & {
   engine?: string;
   version?: string;
   onlyOwn?: boolean;
+  evenIfWorse?: boolean;
   halo: boolean;
   dilate?: number;
 };
@@ -36,14 +37,18 @@ export function predictCommand(): Command {
       '--only-own',
       'skip tiles whose places have no model of their own, instead of using the model of a similar place or of the region',
     )
+    .option(
+      '--even-if-worse',
+      'also apply models that are worse than the mean of their training by their 95 % interval',
+    )
     .addOption(dilateOption())
     .option('--no-halo', 'map each tile alone: faster, but with seams at the borders of tiles');
   command.addHelpText('after', RAW_SOURCE_HELP);
   return withJobOptions(command).action(async (model: string, flags: PredictFlags) => {
     const source = model.startsWith('cloud-removal') ? 'cloud-free' : 'predicted';
-    const { version, engine, onlyOwn, dilate, halo } = flags;
+    const { version, engine, onlyOwn, evenIfWorse, dilate, halo } = flags;
     const filter = toFilterParams(flags);
-    const inputs = { model, version, filter, engine, onlyOwn, dilate, ...(!halo && { halo }) };
+    const inputs = { model, version, filter, engine, onlyOwn, evenIfWorse, dilate, ...(!halo && { halo }) };
     const results = await runDerive<PredictResults>('predict', source, inputs, flags);
     const { tiles, unchanged, failures, skipped, worse = [], uses, partialHalos } = results;
     if (Object.keys(skipped).some((reason) => reason.endsWith(`have no model ${model}`)))

@@ -51,6 +51,7 @@ export async function trainLocally(
       patience,
       pairs: place.pairs,
       validationFrom: place.validationFrom,
+      history: inputs.history ?? 'all',
       dates: await downloadTiles(client, place.dates, folder),
       checkpoint: join(folder, 'checkpoint'),
     };

@@ -8,6 +8,7 @@ import {
   pooledSelection,
   pooledTargetStatistics,
   pooledTile,
+  skillOf,
   type TargetStatistics,
 } from '../evaluation.js';
 import type { DistributedReport, ModelCardContext } from '../model-card.js';
@@ -142,6 +143,12 @@ export function pooledCellScores(trained: DataParallelResult): TrainedCell {
     ...(selection && { selection }),
     spread: pooledTargetStatistics(truths('validation')),
     baseline: pooledBaselines(truths('validation'), cells),
+    skill: skillOf(
+      cells.map(({ metrics, baseline, spread: { validation } }) => ({
+        model: validation.count * metrics.validation.mse,
+        mean: validation.count * baseline.mean.mse,
+      })),
+    ),
     patches: { train: counts('train'), validation: counts('validation') },
     split: `${plural(cells.length, 'place')}, each divided as for a model of its own`,
     bytesRead: members.reduce((sum, { bytesRead }) => sum + bytesRead, 0),

@@ -20,6 +20,7 @@ const trained: TrainedCell = {
   spread: { count: 3, mean: 0.5, squares: 1 },
   selection: { mse: 0.02, mean: 0.05, spread: { count: 2, mean: 0.4, squares: 0.5 } },
   baseline: { mean: scores, linear: scores, unchanged: scores },
+  skill: { value: 0.5, interval: [0.1, 0.8] },
   patches: { train: 10, validation: 3 },
   split: 'validation: eastern side',
   bytesRead: 100,
