@@ -99,11 +99,7 @@ test('a job with an uploaded file resumes after kill -9 of the server, and a com
     .split('\n')
     .find((line) => line.includes('job accepted'));
   const { reqId, job } = JSON.parse(accepted ?? '{}');
-  assert.deepEqual(
-    [reqId, job],
-    ['request-small', waiting.jobID],
-    'requests can be distinguished in the log',
-  );
+  assert.deepEqual([reqId, job], ['request-small', waiting.jobID], 'requests can be told apart in the log');
   const verified = await tilewright('verify', ...target);
   assert.equal(verified.code, 0, verified.stderr);
 });
