@@ -213,7 +213,7 @@ const TITLES = [
   'places',
   'adapted / base',
   'better than the base at',
-  'adapted is',
+  'verdict',
   'worst place',
   'fresh / base',
   'LightGBM / base',

@@ -130,7 +130,7 @@ export function accuracyTable({ comparisons }: LineRuns): string[] {
     }),
   );
   const titles = ['distributed', 'partitioned', 'error of distributed over partitioned', 'better at'];
-  return markdown(['model', 'measure', ...titles, 'distributed is'], rows);
+  return markdown(['model', 'measure', ...titles, 'verdict on distributed'], rows);
 }
 
 /** Medians of the seeds. */

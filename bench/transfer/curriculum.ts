@@ -100,7 +100,7 @@ const TITLES = [
   'seconds, curriculum / fresh',
   'error, curriculum / fresh',
   'better at',
-  'the curriculum is',
+  'verdict',
 ];
 
 /** Costs are medians over the seeds, with minimum and maximum; the error is the mean ratio over the places with its 95 % interval. */

@@ -225,7 +225,7 @@ function table(curves: Curve[]): string[] {
   return markdown(
     [
       ...['start', 'epochs to the target', 'reached', 'CPU s to the target'],
-      ...['epochs / fresh', 'least loss / fresh', 'better at', 'the least loss is'],
+      ...['epochs / fresh', 'least loss / fresh', 'better at', 'verdict'],
     ],
     ROWS.filter((row) => scores.some(({ start }) => start === row)).map((name) => {
       const { epochs, cpu, least, sooner } = scores.find(({ start }) => start === name)!;

@@ -60,7 +60,7 @@ export interface PlaceComparison {
   worst?: number;
   /** The 95 % interval of the ratio, from the differences between places. Absent for fewer than six places. */
   interval?: Interval;
-  verdict: 'better' | 'worse' | 'the same' | 'cannot be told apart' | 'too few places';
+  verdict: 'better' | 'worse' | 'the same' | 'cannot be distinguished' | 'too few places';
 }
 
 /** Larger ratios count as this one, so that the geometric mean is defined if an error is 0 or infinite. */
@@ -97,7 +97,7 @@ function verdictOf(logs: number[], interval: Interval | undefined): PlaceCompari
   if (!interval) return 'too few places';
   const [low, high] = interval;
   if (high < 0) return 'better';
-  return low > 0 ? 'worse' : 'cannot be told apart';
+  return low > 0 ? 'worse' : 'cannot be distinguished';
 }
 
 const medianError = (errors: readonly number[] = []) =>

@@ -165,7 +165,7 @@ test('a verdict counts each place once, in the table, the CSV and the page, for 
     [
       ['partitioned / distributed', 'MSE', '9 of 9 places', 'better'],
       ['partitioned / regional', 'MSE', '9 of 9 places', 'better'],
-      ['distributed / regional', 'MSE', '1 of 9 places', 'cannot be told apart'],
+      ['distributed / regional', 'MSE', '1 of 9 places', 'cannot be distinguished'],
     ],
   );
   const csv = toCsv(comparison).split('\r\n');
@@ -173,7 +173,9 @@ test('a verdict counts each place once, in the table, the CSV and the page, for 
   assert.ok(csv.includes(`partitioned / distributed,,,all places,MSE error ratio,,${first!.ratio},better`));
   const [low] = third!.interval!;
   assert.ok(
-    csv.includes(`distributed / regional,,,all places,"MSE error ratio, low",,${low},cannot be told apart`),
+    csv.includes(
+      `distributed / regional,,,all places,"MSE error ratio, low",,${low},cannot be distinguished`,
+    ),
   );
   const html = page(comparison);
   assertWellFormed(html);

@@ -37,6 +37,21 @@ test('adapted models that are clearly worse than their base are named', () => {
     lines.at(-1)!,
     /^warning: worse than the base .*: u26xv \(3\.00 times\), u26xw \(1\.20 times\);/,
   );
+  assert.match(lines.at(-2)!, /better at 1 of 4 places; verdict: too few places$/);
+  const summaryOf = (ratios: number[]) =>
+    trainingTable(
+      ratios.map((ratio, i) => adapted(`u26x${i}`, ratio / 10, 0.1)),
+      false,
+      null,
+    ).find((line) => line.startsWith('adapted'));
+  assert.match(
+    summaryOf([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])!,
+    /^adapted models: 0\.50 .* 95 % interval 0\.50 to 0\.50\), better at 6 of 6 places; verdict: better$/,
+  );
+  assert.match(
+    summaryOf([0.9, 0.9, 0.95, 1.3, 0.7, 2])!,
+    /better at 4 of 6 places; verdict: cannot be distinguished$/,
+  );
 });
 
 const images = { psnr: 4, ssim: 4, msSsim: 4 };

@@ -79,8 +79,8 @@ const LANDSAT = {
  */
 test('ratios and intervals are those of NumPy', () => {
   for (const [first, second, ratio, low, high, better, verdict] of [
-    ['partitioned', 'distributed', 0.727, 0.383, 1.448, 5, 'cannot be told apart'],
-    ['partitioned', 'regional', 0.948, 0.553, 1.668, 4, 'cannot be told apart'],
+    ['partitioned', 'distributed', 0.727, 0.383, 1.448, 5, 'cannot be distinguished'],
+    ['partitioned', 'regional', 0.948, 0.553, 1.668, 4, 'cannot be distinguished'],
     ['distributed', 'regional', 1.305, 1.078, 1.637, 1, 'worse'],
   ] as const) {
     const compared = comparePlaces(errors(LANDSAT[first]), errors(LANDSAT[second]));
@@ -115,7 +115,7 @@ test('equal errors are the same; swapped sides have the inverse ratio, interval 
     assert.equal(comparePlaces(scaled(a), scaled(b)).verdict, one.verdict);
     assert.deepEqual(comparePlaces(new Map([...a].reverse()), b), one);
   }
-  assert.deepEqual([...seen].sort(), ['better', 'cannot be told apart', 'too few places', 'worse']);
+  assert.deepEqual([...seen].sort(), ['better', 'cannot be distinguished', 'too few places', 'worse']);
 });
 
 test('one extreme place does not decide, however large its ratio is', () => {
@@ -124,7 +124,7 @@ test('one extreme place does not decide, however large its ratio is', () => {
       // Half of the other places are slightly better, and half slightly worse.
       const values = Array.from({ length: places }, (_, i) => (i === 0 ? extreme : i % 2 ? 1.02 : 1 / 1.02));
       const compared = comparePlaces(errors(values), errors(values.map(() => 1)));
-      assert.equal(compared.verdict, 'cannot be told apart', `${extreme} at one of ${places}`);
+      assert.equal(compared.verdict, 'cannot be distinguished', `${extreme} at one of ${places}`);
       assert.ok(Number.isFinite(compared.ratio) && compared.ratio! > 0);
     }
 });

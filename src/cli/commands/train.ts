@@ -3,6 +3,7 @@ import { Argument, Command, InvalidArgumentError } from 'commander';
 import { formatDuration } from '../../html/index.js';
 import type { Timed } from '../../jobs/index.js';
 import type { TrainResults } from '../../training/index.js';
+import { comparePlaces } from '../../utils/bootstrap.js';
 import { plural } from '../../utils/text.js';
 import {
   type Connection,
@@ -144,17 +145,19 @@ function adaptationSummary(models: readonly Trained[]): string[] {
       : [],
   );
   if (compared.length === 0) return [];
-  const ratios = compared.map(({ ratio }) => ratio);
   const worse = compared.filter(({ ratio }) => ratio > WORSE_THAN_BASE).sort((a, b) => b.ratio - a.ratio);
   const named = worse
     .slice(0, MAX_NAMED_MODELS)
     .map(({ geocode, ratio }) => `${geocode} (${ratio.toFixed(2)} times)`);
   const others =
     worse.length > MAX_NAMED_MODELS ? ` and ${plural(worse.length - MAX_NAMED_MODELS, 'other')}` : '';
-  const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
-  const better = ratios.filter((ratio) => ratio < 1).length;
+  const { ratio, interval, better, places, verdict } = comparePlaces(
+    new Map(compared.map(({ geocode, ratio }) => [geocode, [ratio]])),
+    new Map(compared.map(({ geocode }) => [geocode, [1]])),
+  );
+  const range = interval ? `, 95 % interval ${interval.map((end) => end.toFixed(2)).join(' to ')}` : '';
   return [
-    `adapted models: ${mean.toFixed(2)} of the error of the base (geometric mean), better at ${better} of ${plural(ratios.length, 'place')}`,
+    `adapted models: ${ratio!.toFixed(2)} of the error of the base (geometric mean${range}), better at ${better} of ${plural(places, 'place')}; verdict: ${verdict}`,
     ...(worse.length > 0
       ? [
           `warning: worse than the base on the validation patches: ${named.join(', ')}${others}; if such a model is deleted, "tilewright predict" maps its place with the base`,

@@ -91,7 +91,7 @@ export function verdictTable(comparison: Comparison): TextTable {
         ? '. The error of PSNR is the mean squared error that it stands for, and that of SSIM is 1 - SSIM'
         : ''
     }.`,
-    titles: ['compared', 'measure', 'ratio of errors', 'first is better at', 'the first is'],
+    titles: ['compared', 'measure', 'ratio of errors', 'first is better at', 'verdict on the first'],
     rows: verdicts(comparison).map((one) => [
       `${one.mode} / ${one.than}`,
       one.measure,
