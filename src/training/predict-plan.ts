@@ -87,8 +87,8 @@ export async function* planPrediction(
   const read = { width: own.width, height: own.height, ...size };
   const group = pixelSize?.group ?? own.name;
   const readsPrior = hasPrior(model);
-  const { choice } = model.card as CardSummary;
-  const history = choice ? await historyTiles(storage, spec, tile, choice.history.use) : [];
+  const historyUse = (model.card as CardSummary).choice?.history?.use;
+  const history = historyUse ? await historyTiles(storage, spec, tile, historyUse) : [];
   const planned =
     neighbours &&
     (await planHalo(neighbours, tile, {
@@ -97,7 +97,7 @@ export async function* planPrediction(
       size: read,
       values,
       readsPrior,
-      readsHistory: choice !== undefined,
+      readsHistory: historyUse !== undefined,
       dilate,
     }));
   const others = readsPrior && !planned ? await priorTiles(storage, spec, tile, dilate) : [];
@@ -115,7 +115,7 @@ export async function* planPrediction(
   yield {
     ...derivation,
     facts: planned?.isPartial ? { ...facts, model: { ...facts.model, halo: 'partial' } } : facts,
-    ...(choice && { history: history.map((other) => other.tile) }),
+    ...(historyUse && { history: history.map((other) => other.tile) }),
     // A new or changed date of the prior, or neighbour, replaces the tile.
     around: [...others.map((other) => other.tile), ...(planned?.tiles ?? [])],
     warnings: planned
@@ -129,7 +129,7 @@ export async function* planPrediction(
       date,
       others: others.map((other) => other.date),
       ...(planned && { halo: planned.halo }),
-      ...(choice && { history: { dates: history.map((other) => other.date), use: choice.history.use } }),
+      ...(historyUse && { history: { dates: history.map((other) => other.date), use: historyUse } }),
       size,
       areCounts: values === 'scaled counts',
       groups: {
@@ -389,7 +389,7 @@ function isReadAs({ card }: ModelVersionRecord, { group, values, readsHistory }:
   return (
     own === values &&
     (pixelSize?.group ?? group) === group &&
-    (choice !== undefined) === (readsHistory ?? false)
+    (choice?.history !== undefined) === (readsHistory ?? false)
   );
 }
 

@@ -126,9 +126,10 @@ export async function trainRegional(
   for (const one of planned)
     one.heldOut = base.cells.find(({ geocode }) => geocode === one.cell.geocode)?.holdOut?.window;
   // Nodes without cells do not know it.
-  const choice = (await job.allGather(base.choice ?? null)).find((one) => one !== null) ?? undefined;
+  const choices = await job.allGather(base.choice ?? null);
+  const choice = choices.find((one) => one !== null) ?? undefined;
   for (const { task } of planned)
-    Object.assign(task, { history: choice?.history.use ?? 'none', isShared: true });
+    Object.assign(task, { history: choice?.history?.use ?? 'none', isShared: true });
   if (choice) {
     job.message('scoring the base model at each place');
     if (base.files) await training.fineTune(planned, { base: base.files, choice, ...NO_ADAPTATION });
@@ -220,7 +221,7 @@ async function baseModel(
 
 function choiceOf({ card }: ModelVersionRecord): Pick<BaseModel, 'choice'> {
   const { choice } = card as CardSummary;
-  return choice ? { choice } : {};
+  return choice?.history ? { choice } : {};
 }
 
 /** Returns the inputs that repeat a job that failed or was cancelled: its places adapt the base that it has stored, if there is one. */

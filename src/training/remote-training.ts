@@ -18,7 +18,7 @@ import {
 } from '../query/index.js';
 import type { Storage, TileLayout } from '../storage/index.js';
 import type { AcquisitionFiles, DatePair } from './acquisitions.js';
-import { CANDIDATES, type CandidateName } from './candidates.js';
+import { CANDIDATES } from './candidates.js';
 import {
   groupTilesByCell,
   reasonNotTrainable,
@@ -32,7 +32,7 @@ import { validationDate } from './hold-out.js';
 import { modelStoredByJob, storeModel } from './model-store.js';
 import { getModelSpec, MODEL_NAMES } from './models/builtin.js';
 import type { ModelFiles } from './models/weights.js';
-import { QUESTION_ERRORS, type TrainedCell } from './report.js';
+import { type ModelChoice, QUESTION_ERRORS, type TrainedCell } from './report.js';
 import { DEFAULT_SEED, validationTime } from './train-inputs.js';
 import { TRAINING_WORKER } from './train-pool.js';
 import { addModel, emptyResults, mergeResults, type TrainResults } from './train-results.js';
@@ -172,18 +172,25 @@ const numberList = { type: 'array', items: number, maxItems: 100_000 };
 
 const numberPair = { type: 'array', minItems: 2, maxItems: 2, items: number };
 const textList = { type: 'array', items: text, maxItems: 10_000 };
-const choiceSchema = object({
-  serves: { enum: CANDIDATES },
-  fallback: { enum: ['mean', 'ridge'] },
-  days: textList,
-  candidates: {
-    type: 'array',
-    maxItems: CANDIDATES.length,
-    items: object({ name: { enum: CANDIDATES }, error: positive, errors: numberList }),
+const choiceSchema = object(
+  {
+    serves: { enum: CANDIDATES },
+    candidates: {
+      type: 'array',
+      maxItems: CANDIDATES.length,
+      items: object({ name: { enum: CANDIDATES }, error: positive, errors: numberList }),
+    },
   },
-  ridge: object({ planes: { type: 'array', items: count, maxItems: 100 }, penalty: positive }),
-  history: object({ use: { enum: HISTORY_USES }, dates: textList }),
-});
+  {
+    history: object({
+      use: { enum: HISTORY_USES },
+      dates: textList,
+      groups: textList,
+      fallback: { enum: ['mean', 'ridge'] },
+      ridge: object({ planes: { type: 'array', items: count, maxItems: 100 }, penalty: positive }),
+    }),
+  },
+);
 
 /** JSON Schema of the engine used, as returned by `selectEngine`. */
 const uploadedEngineSchema = object({
@@ -293,7 +300,7 @@ export function decodeUpload(
  * reason of the signal if it aborts, and with TW_TRAIN_MODEL, TW_TRAIN_ENGINE, TW_TRAIN_FAILED.
  */
 export async function untrainedModel(
-  blank: { model: string; seed: number; serves?: CandidateName },
+  blank: { model: string; seed: number; choice?: ModelChoice },
   signal: AbortSignal,
 ): Promise<ModelFiles> {
   const child = new EngineProcess<TrainingHandlers>(TRAINING_WORKER, 'wasm');
@@ -380,7 +387,7 @@ async function store(
     const sent: ModelUpload = JSON.parse(await readFile(path, 'utf8'));
     const trained = decodeUpload(
       sent,
-      await untrainedModel({ model, seed, serves: sent.choice?.serves }, job.signal),
+      await untrainedModel({ model, seed, choice: sent.choice }, job.signal),
     );
     const about = { mode: 'contained', model, filter, engine, seed, job: job.id } as const;
     const files = trainingFiles(storage, getModelSpec(model), cell);

@@ -48,23 +48,32 @@ export interface CellReport {
   baseline: Baselines;
   /** On the same patches. */
   skill: Skill;
-  /** Present if the place has a history, which its models read. */
+  /** Absent for cloud removal, and without patches or dates to choose on. */
   choice?: ModelChoice;
   questions?: QuestionErrors[];
 }
 
-/** Which candidate serves a place, and how it was chosen: its dates were left out in groups. */
+/**
+ * Which candidate serves a place, and how it was chosen: dates were left out in groups. A place without a history has one group, its
+ * selection patches.
+ */
 export interface ModelChoice {
   serves: CandidateName;
+  candidates: Candidate[];
+  /** Absent if the model reads no history. */
+  history?: HistoryChoice;
+}
+
+export interface HistoryChoice {
+  use: HistoryUse;
+  /** The dates of the place that were its history in training. */
+  dates: string[];
+  /** The first day of each group. */
+  groups: string[];
   /** The candidate where a pixel has no history. */
   fallback: 'mean' | 'ridge';
-  /** The first day of each group. */
-  days: string[];
-  candidates: Candidate[];
   /** The planes that the ridge regression reads, and its penalty. */
   ridge: RidgeSettings;
-  /** The history that the model reads: which dates of its place, and which they were in training. */
-  history: { use: HistoryUse; dates: string[] };
 }
 
 /**

@@ -31,6 +31,7 @@ import { historyLayout, type ModelSpec, withHistory } from './models/spec.js';
 import { setWeights } from './models/weights.js';
 import { concatPatches, type DatedPatches, type TrainValidationPatches, withoutHistory } from './patches.js';
 import {
+  type HistoryChoice,
   type ModelChoice,
   type Question,
   type QuestionErrors,
@@ -47,9 +48,10 @@ export type HistoryDataset = TrainValidationPatches & Required<Pick<TrainValidat
 export const hasHistory = (dataset: TrainValidationPatches): dataset is HistoryDataset =>
   dataset.history !== undefined;
 
-/** The specification of the model that serves as this candidate; without one, of a model that reads no history. */
-export function servedSpec(plain: ModelSpec, serves?: CandidateName): ModelSpec {
-  if (serves === undefined) return plain;
+/** The specification of the network that a choice serves. */
+export function servedSpec(plain: ModelSpec, choice?: Pick<ModelChoice, 'serves' | 'history'>): ModelSpec {
+  if (!choice?.history) return plain;
+  const { serves } = choice;
   const isNetwork = serves === 'own' || serves === 'regional' || serves === 'adapted';
   return isNetwork ? withHistory(plain) : { ...withHistory(plain), layers: [] };
 }
@@ -191,20 +193,22 @@ function placeCandidate(
   );
 }
 
-/** What the model card says about a choice. */
+/** What the model card says about a choice between models that read history. */
 export const choiceOf = (
   serves: CandidateName,
   candidates: Candidate[],
   { fallback, settings }: LinearChoice,
   { folds }: PlaceStatistics,
-  history: ModelChoice['history'],
+  history: Pick<HistoryChoice, 'use' | 'dates'>,
 ): ModelChoice => ({
   serves,
-  fallback: fallback.name,
-  days: folds.map(({ day }) => day),
   candidates,
-  ridge: settings,
-  history,
+  history: {
+    ...history,
+    groups: folds.map(({ day }) => day),
+    fallback: fallback.name,
+    ridge: settings,
+  },
 });
 
 /**
@@ -253,7 +257,7 @@ export async function scoreBase(
   { seed, scoreTile, dates }: Pick<TrainOptions, 'seed' | 'scoreTile'> & { dates: string[] },
 ): Promise<TrainResult & Pick<TrainedCell, 'adaptation'>> {
   const spec = withHistory(plain);
-  const model = buildModel(tf, servedSpec(plain, choice.serves), seed);
+  const model = buildModel(tf, servedSpec(plain, choice), seed);
   const read = await readSourceWeights(base, model);
   if ('reason' in read) throw baseNotUsable(base.id, read.reason);
   setWeights(tf, model, read.values);
@@ -264,7 +268,7 @@ export async function scoreBase(
     ...report,
     ...{ model, losses: [], bestEpoch: 0, spread, seconds: 0 },
     ...(spec.target.kind === 'mean' && { predictions: held }),
-    choice: { ...choice, history: { use: dataset.history.use, dates } },
+    choice: { ...choice, history: { ...choice.history!, dates } },
     questions: questionErrors(tf, spec, model, dataset, ofHistory),
     adaptation: {
       base: { id: base.id, version: base.version },

@@ -2,7 +2,6 @@
 import type { Handler } from '../engines/index.js';
 import type { Window } from '../raster/index.js';
 import { type AcquisitionFiles, type DatePair, type ReadRasters, readAcquisitions } from './acquisitions.js';
-import type { CandidateName } from './candidates.js';
 import type { EpochLosses } from './evaluation.js';
 import type { SampleMessage } from './fine-tuning.js';
 import type { HistoryUse } from './history.js';
@@ -97,7 +96,7 @@ export interface EpochProgress {
 
 export type TrainingHandlers = {
   /** Builds an untrained model. */
-  build: Handler<{ model: string; seed: number; serves?: CandidateName }, ModelFiles>;
+  build: Handler<{ model: string; seed: number; choice?: ModelChoice }, ModelFiles>;
   train: Handler<TrainRequest, Exclude<TrainCellResult, { error: TrainingError }>, EpochProgress>;
 };
 

@@ -36,9 +36,9 @@ let cachedRasters: { cell?: string; rasters: ReadRasters } | undefined;
 
 serveRequests<TrainingHandlers>(
   {
-    async build({ model, seed, serves }) {
+    async build({ model, seed, choice }) {
       const { tf } = await loadEngine(engine as EngineName);
-      return saveModel(tf, buildModel(tf, servedSpec(getModelSpec(model), serves), seed));
+      return saveModel(tf, buildModel(tf, servedSpec(getModelSpec(model), choice), seed));
     },
     async train(request, report) {
       try {

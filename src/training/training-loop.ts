@@ -6,14 +6,17 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
 import { randomStream, shuffledOrder } from '../utils/random.js';
 import { augmentedBatch, predictPatches } from './batches.js';
+import { type Candidate, type CandidateName, simplestCandidate } from './candidates.js';
 import { CHECKPOINT_INTERVAL_S, findCheckpoint, writeTrainingCheckpoint } from './checkpoint.js';
 import { diverged } from './errors.js';
 import {
   type EpochLosses,
   type HistoryBaselines,
   initialFitStatistics,
+  linearPredictor,
   meanError,
   meanSquaredError,
+  sufficientStatistics,
 } from './evaluation.js';
 import {
   asVariables,
@@ -27,10 +30,10 @@ import {
   regressionLearner,
   WARMUP_FRACTION,
 } from './learner.js';
-import { buildDiscriminator, buildModel } from './models/network.js';
+import { buildDiscriminator, buildModel, serveLinear } from './models/network.js';
 import { type ModelSpec, startsWithLinearFit } from './models/spec.js';
-import type { Patches, TrainValidationPatches } from './patches.js';
-import { reportOf, type ScoreTile, type TrainedCell } from './report.js';
+import { filledOnly, type Patches, type TrainValidationPatches } from './patches.js';
+import { type ModelChoice, reportOf, type ScoreTile, type TrainedCell } from './report.js';
 import { type LinearModel, ridge } from './ridge-regression.js';
 import { type WarmStartOptions, type WarmStartResult, warmStart } from './warm-start.js';
 
@@ -222,6 +225,16 @@ export async function trainModel(
       if (isLast) break;
     }
     best.restore();
+    const choice =
+      selection && linear && !spec.history
+        ? serveSimplest(
+            tf,
+            learner.model,
+            { train, selection },
+            [candidate('own', meanSquaredError(tf, learner.model, selection))],
+            linear,
+          )
+        : undefined;
     const { report, held, spread } = await reportOf(tf, learner.model, spec, dataset, scoreTile, ofHistory);
     if (checkpoint) await rm(checkpoint.path, { force: true });
     return {
@@ -230,6 +243,7 @@ export async function trainModel(
       losses,
       bestEpoch: lastEpoch ?? bestEpoch(losses, initial),
       ...(start && { start }),
+      ...(choice && { choice }),
       ...(spec.target.kind === 'mean' && { predictions: held }),
       spread,
       seconds: (performance.now() - started) / 1000,
@@ -241,6 +255,36 @@ export async function trainModel(
     best.dispose();
     learner.dispose();
   }
+}
+
+/** A candidate with one group. */
+export const candidate = (name: CandidateName, error: number): Candidate => ({
+  name,
+  error,
+  errors: [error],
+});
+
+/**
+ * Chooses on the selection patches between the mean of the training, the ridge regression `linear` and a network, for a place without a
+ * history. A network serves only if it is better than both; otherwise `model` becomes linear. `networks`: the simplest first.
+ */
+export function serveSimplest(
+  tf: Tf,
+  model: LayersModel,
+  { train, selection }: { train: Patches; selection: Patches },
+  networks: Candidate[],
+  linear: LinearModel,
+): ModelChoice {
+  const { x, y, count } = sufficientStatistics(filledOnly(train));
+  const mean = { weights: y.map(() => x.map(() => 0)), bias: y.map((sum) => sum / count) };
+  const candidates = [
+    candidate('mean', meanError([selection], linearPredictor(mean))),
+    candidate('ridge', meanError([selection], linearPredictor(linear))),
+    ...networks,
+  ];
+  const { name } = simplestCandidate(candidates);
+  if (name === 'mean' || name === 'ridge') serveLinear(tf, model, name === 'mean' ? mean : linear);
+  return { serves: name, candidates };
 }
 
 /** Returns a learner with a fresh model. */

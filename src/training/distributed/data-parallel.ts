@@ -155,7 +155,10 @@ export async function trainDataParallel(
   const network = region?.choice.serves === 'regional' || !region;
   const learned: RingTraining = network
     ? await trainOnRing(tf, spec, datasets, ring, { ...options, ...region?.start })
-    : { model: region.linearModel(), losses: [], bestEpoch: 0, steps: 0, parameters: 0, before: NO_TRAFFIC };
+    : { model: region.linearModel(), losses: [], bestEpoch: 0, ...NO_STEPS, before: NO_TRAFFIC };
+  // The trainings for the choice have exchanged gradients too.
+  const steps = learned.steps + (region?.halves.steps ?? 0);
+  const parameters = Math.max(learned.parameters, region?.halves.parameters ?? 0);
   try {
     const scored: CellScore[] = [];
     for (const cell of cells) scored.push(await scoreOf(tf, spec, learned.model, cell, region));
@@ -176,6 +179,7 @@ export async function trainDataParallel(
       model,
       trained: {
         ...facts,
+        ...{ steps, parameters },
         members: shares.map((share, member) => ({ ...share, ...bytes[member]! })),
         ...(region && { choice: region.choice }),
         seconds: (performance.now() - started) / 1000,
@@ -188,6 +192,7 @@ export async function trainDataParallel(
 }
 
 const NO_TRAFFIC: BytesTransferred = { bytesSent: 0, bytesReceived: 0 };
+const NO_STEPS = { steps: 0, parameters: 0 };
 
 /** The choice between the candidates of a region, the same on all ranks. */
 interface RegionChoice {
@@ -195,6 +200,8 @@ interface RegionChoice {
   choice: ModelChoice;
   linear: LinearChoice;
   start: Pick<RingOptions, 'linear' | 'fallback' | 'lastEpoch'>;
+  /** Steps of the trainings that the choice took, and the values exchanged in each. */
+  halves: typeof NO_STEPS;
   /** Builds the linear candidate that serves. */
   linearModel(): LayersModel;
 }
@@ -210,13 +217,15 @@ async function chooseInRegion(
   const own = joinStatistics(datasets.map((dataset) => placeStatistics(plain, dataset)));
   const region = joinStatistics(await allGather(ring, own));
   const linear = chooseLinear(spec, region);
-  const network = await ringCandidate(tf, spec, datasets, ring, linear, region, options);
+  const halves = { ...NO_STEPS };
+  const network = await ringCandidate(tf, spec, datasets, ring, linear, region, options, halves);
   const candidates = [...linear.candidates, ...(network ? [network.candidate] : [])];
   const { name } = simplestCandidate(candidates);
   const { use } = datasets[0]!.history;
   return {
     spec,
     linear,
+    halves,
     choice: choiceOf(name, candidates, linear, region, { use, dates: [] }),
     start: { linear: linear.models.ridge, fallback: linear.fallback.model, lastEpoch: network?.lastEpoch },
     linearModel: () =>
@@ -230,7 +239,10 @@ async function chooseInRegion(
   };
 }
 
-/** Estimates the errors of a network of the region, as `networkCandidate` does for one place. Undefined if a rank has too few dates. */
+/**
+ * Estimates the errors of a network of the region, as `networkCandidate` does for one place. Adds their steps to `taken`.
+ * Undefined if a rank has too few dates.
+ */
 async function ringCandidate(
   tf: Tf,
   spec: ModelSpec,
@@ -239,6 +251,7 @@ async function ringCandidate(
   linear: LinearChoice,
   region: PlaceStatistics,
   options: DataParallelOptions,
+  taken: typeof NO_STEPS,
 ): Promise<NetworkCandidate | undefined> {
   return networkCandidate(
     spec,
@@ -266,11 +279,13 @@ async function ringCandidate(
       );
       const line = fitLinear(spec, sums.reduce(addSufficientStatistics), 'ridge', linear.settings);
       const sets = groups.map((_, group) => halves.flatMap(({ scored }) => scored[group]!));
-      const { model, losses } = await trainOnRing(tf, spec, usable, ring, {
+      const { model, losses, steps, parameters } = await trainOnRing(tf, spec, usable, ring, {
         ...{ seed: options.seed, epochs, groups: sets },
         ...{ linear: line, fallback: linear.fallback.model },
       });
       model.dispose();
+      taken.steps += steps;
+      taken.parameters = parameters;
       const predict = linearPredictor(line);
       const start = await meanErrors(ring, sets, predict);
       return losses.map((epoch) => epoch.groups!.map((error, group) => error - start[group]!));

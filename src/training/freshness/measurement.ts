@@ -141,11 +141,9 @@ export function planCheck(
   if (!hasTruth && known.length < 2)
     return { unknown: 'fewer than 2 clear dates of the training still exist' };
   const { width, height } = pixelSize ?? {};
-  const { choice } = card;
-  const history = choice
-    ? filesOf(
-        trainedTiles.filter(({ start }) => choice.history.dates.includes(new Date(start).toISOString())),
-      )
+  const { history: read } = card.choice ?? {};
+  const history = read
+    ? filesOf(trainedTiles.filter(({ start }) => read.dates.includes(new Date(start).toISOString())))
     : [];
   return {
     tiles: [...known, ...history, ...fresh].map(({ tile }) => tile),
@@ -154,7 +152,7 @@ export function planCheck(
       known: known.map(({ files }) => files),
       fresh: fresh.map(({ files }) => files),
       ...(hasTruth && heldOut && { heldOut }),
-      ...(choice && { history: { dates: history.map(({ files }) => files), use: choice.history.use } }),
+      ...(read && { history: { dates: history.map(({ files }) => files), use: read.use } }),
       ...(width !== undefined && height !== undefined && { size: { width, height } }),
     },
   };
@@ -250,7 +248,7 @@ async function measurePlace(
   const passes = epochs * (1 + (adaptation ? adaptation.others / adaptation.patches : 0));
   const of = { ...place, version: model.version, seconds, passes };
   const card = model.card as CardSummary;
-  const trained = card.choice ? await storage.getTiles(card.data.map(({ id }) => id)) : [];
+  const trained = card.choice?.history ? await storage.getTiles(card.data.map(({ id }) => id)) : [];
   const plan = planCheck(storage, model, cell, now, trained);
   if ('unknown' in plan) return { ...of, ...plan };
   const pixels = pixelsOf(plan.tiles.at(-1)!, pixelSize);

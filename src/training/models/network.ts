@@ -243,6 +243,14 @@ export function buildModel(
   return model;
 }
 
+/** Makes a model that reads no history a linear one, and keeps its features, so that another training can start from them. */
+export function serveLinear(tf: Tf, model: LayersModel, { weights, bias }: LinearModel): void {
+  const byInput = weights[0]!.map((_, plane) => weights.map((row) => row[plane]!));
+  setLinearWeights(tf, model, LINEAR_LAYER, byInput, bias);
+  const [kernel] = model.getLayer(RESIDUAL_LAYER).getWeights();
+  tf.tidy(() => model.getLayer(RESIDUAL_LAYER).setWeights([tf.zerosLike(kernel!)]));
+}
+
 const difference = (a: LinearModel, b: LinearModel): LinearModel => ({
   weights: a.weights.map((row, o) => row.map((weight, f) => weight - b.weights[o]![f]!)),
   bias: a.bias.map((value, o) => value - b.bias[o]!),
