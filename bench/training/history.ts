@@ -1,7 +1,7 @@
 /**
- * `history`: what the history of a place is worth. Each date of a real series is held out at all places in turn, with all other dates or only
- * the earlier ones as training and history; the modes run with and without history. The errors are those of the held-out date on the ground
- * of the training, over all places.
+ * `history`: the worth of the history of a place. Each date of a real series is held out at all places in turn, with all other dates or
+ * only the earlier ones as training and history; the modes run with and without history. The errors are those of the held-out date on the
+ * ground of the training, over all places.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

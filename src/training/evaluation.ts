@@ -371,7 +371,7 @@ export function skillOf(units: readonly { model: number; mean: number }[]): Skil
       model += weights(i) * unit.model;
       mean += weights(i) * unit.mean;
     }
-    // Where the target is constant, the mean is exact.
+    // The mean of a constant target is exact.
     return mean > 0 ? 1 - model / mean : model > 0 ? -1 : 0;
   };
   const interval = bootstrapInterval([units.length], (drawn) => value((i) => drawn[i]!));

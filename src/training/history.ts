@@ -89,8 +89,8 @@ export function historyPlanes(
 const MIN_MEASURED_FRACTION = 0.25;
 
 /**
- * Fills the pixels of a patch or window without history: by the mean of the others, and all by 0 if too few of them have one. `isOneValue`: the
- * first plane then says for the whole patch whether it has a history, because the model predicts one value for it.
+ * Fills the pixels of a patch or window without history: by the mean of the others, and all by 0 if too few of them have one.
+ * `isOneValue`: the first plane then says for the whole patch whether it has a history, because the model predicts one value for it.
  */
 export function fillHistory(planes: Float32Array[], isOneValue: boolean): void {
   const [has, ...values] = planes;

@@ -140,7 +140,7 @@ interface Split {
   ground: SpatialSplit;
   trainDates: LabelledImage[];
   validationDates: LabelledImage[];
-  /** What is held out; undefined if both sides have the same dates. */
+  /** Undefined if both sides have the same dates. */
   heldOut?: HeldOutDates;
 }
 
@@ -279,7 +279,7 @@ function cellHistory(
 const withoutPasses = (images: LabelledImage[], left: readonly LabelledImage[]): LabelledImage[] =>
   images.filter(({ time }) => !left.some((other) => isSamePass(other.time, time)));
 
-/** Returns the patches that have a history, because a model learns nothing from the others. Sets of models without history are unchanged. */
+/** Returns the patches that have a history: a model learns nothing from the others. Sets of models without history are unchanged. */
 function withKnownHistory(spec: ModelSpec, set: Patches): Patches {
   if (!spec.history) return set;
   const has = hasHistoryAt(spec, set);

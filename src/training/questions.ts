@@ -1,4 +1,4 @@
-/** Scores of models for the questions that they are asked, over all places of a job, with intervals over the units that the question samples. */
+/** Scores of models by question, over all places of a job, with intervals over the units that the question samples. */
 import { bootstrapInterval, type Interval } from '../utils/bootstrap.js';
 import { medianOfSorted } from '../utils/sorted.js';
 import { QUESTIONS, type Question, type QuestionErrors } from './report.js';
@@ -14,7 +14,7 @@ export interface QuestionScore {
   dates: number;
   /** Mean squared error over all values. */
   errors: Record<Scored, number>;
-  /** 95 % interval of the error of the model, over what the question samples: places, dates, or both. Absent if these are fewer than six. */
+  /** 95 % interval of the error of the model, over the places, the dates, or both. Absent if these are fewer than six. */
   interval?: Interval;
   /** Without an interval: the error of the model on each date, or at each place if places are fewer than dates. */
   single?: { name: string; error: number }[];

@@ -77,8 +77,8 @@ export interface HistoryChoice {
 }
 
 /**
- * What a model is asked: other ground on the dates of the training, the training ground on other dates, and other ground on other dates.
- * `known`: also reads the history of the other ground.
+ * The questions that models answer in use: other ground on the dates of the training, the training ground on other dates, and other ground
+ * on other dates. `Known`: the model also reads the history of the other ground.
  */
 export const QUESTIONS = [
   'otherGround',

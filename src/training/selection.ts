@@ -80,7 +80,7 @@ export interface LinearChoice {
   settings: RidgeSettings;
   candidates: Candidate[];
   models: Record<'mean' | 'history' | 'ridge', LinearModel>;
-  /** What predicts pixels without a history. */
+  /** The function for pixels without a history. */
   fallback: { name: 'mean' | 'ridge'; model: LinearModel };
 }
 
@@ -120,8 +120,8 @@ export interface NetworkCandidate {
 /**
  * Estimates the errors of a network: two trainings with half of the epochs, each on half of the groups, are compared with the ridge
  * regression of the same half on the other groups. The error of each group is that of the ridge regression without this group, plus
- * the difference after the epoch that the other training chooses, so that no group chooses its own epoch. `trainWithout` trains without some
- * groups, and returns for each epoch the mean squared error of each of them less that of the ridge regression; undefined if it has too
+ * the difference after the epoch that the other training chooses, so that no group chooses its own epoch. `trainWithout` trains without
+ * some groups, and returns for each epoch the mean squared error of each of them less that of the ridge regression; undefined if it has too
  * few patches. Returns undefined if it cannot be trained, or if no epoch improves on the ridge regression.
  */
 export async function networkCandidate(
@@ -193,7 +193,7 @@ function placeCandidate(
   );
 }
 
-/** What the model card says about a choice between models that read history. */
+/** The choice between models that read history, as the model card describes it. */
 export const choiceOf = (
   serves: CandidateName,
   candidates: Candidate[],

@@ -173,8 +173,8 @@ export function holdsAny(
 }
 
 /**
- * Returns windows as model inputs: masked pixels have the mean of the window, pixels outside of the image the nearest pixel. `isOneValue`: the
- * model predicts one value for a window.
+ * Returns windows as model inputs: masked pixels have the mean of the window, pixels outside of the image the nearest pixel.
+ * `isOneValue`: the model predicts one value for a window.
  */
 function windowBatch(
   { width, height, inputs, inputMask, history = inputs.length }: InferenceImage,

@@ -141,7 +141,7 @@ const DATE_LAYER = 'date';
 const CLOUD_LAYER = 'cloud';
 /** Layer that computes, from the features, the residual that is added to the linear function. */
 export const RESIDUAL_LAYER = 'change';
-/** Fixed layers of a model that reads history: a linear function of its bands where it has none, and the plane that says where it has one. */
+/** Fixed layers of a model that reads history: a linear function for pixels without one, and the plane that says which have one. */
 const FALLBACK_LAYER = 'fallback';
 const HISTORY_LAYER = 'history';
 
