@@ -1,7 +1,7 @@
 /**
  * `history`: the worth of the history of a place. Each date of a real series is held out at all places in turn, with all other dates or
  * only the earlier ones as training and history; the modes run with and without history. The errors are those of the held-out date on the
- * ground of the training, over all places.
+ * ground of the training, over all places. TILEWRIGHT_BENCH_ONLY=regional,partitioned runs some of the modes.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,8 @@ export async function benchHistory({ short, log }: BenchOptions): Promise<BenchR
     const days = [...new Set(times.map(({ start }) => new Date(start).toISOString().slice(0, 10)))].sort();
     const rows: string[][] = [];
     const means = new Map<string, number>();
-    for (const mode of short ? (['regional'] as const) : MODES)
+    const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',') ?? (short ? ['regional'] : MODES);
+    for (const mode of MODES.filter((one) => only.includes(one)))
       for (const history of ['all', 'past', 'none'] as const) {
         const late = history === 'past' ? days.slice(2) : days;
         const dates: Asked[] = [];

@@ -15,6 +15,7 @@ import type { Tf } from '../../../src/engines/tfjs.js';
 import { NETS, patchSide, storedNet } from '../../../src/hyperspectral/cnn/net.js';
 import { exportOnnx, getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/network.js';
+import { type ModelSpec, withHistory } from '../../../src/training/models/spec.js';
 import { type ModelFiles, saveModel } from '../../../src/training/models/weights.js';
 import { randomStream } from '../../../src/utils/random.js';
 import { installPython } from '../../conformance/python.js';
@@ -164,7 +165,20 @@ test('onnxruntime computes the same as tfjs for every model and every layer type
   const planes = Array.from({ length: 13 }, (_, plane) => row[plane % 3]! / (plane + 1));
   const line = { weights: [row], bias: [0.3] };
   const lines = { weights: [planes, planes.toReversed(), planes], bias: [0.3, 0.2, 0.1] };
+  const history = withHistory(getModelSpec('ndvi'));
+  const linear = (planes: number) => ({
+    weights: [Array.from({ length: planes }, (_, p) => (p - 3) / 20)],
+    bias: [0.1],
+  });
+  const withHistoryNamed = (layers: ModelSpec['layers'], name: string) =>
+    buildModel(tf, { ...history, layers, name }, 1, linear(12), linear(12));
   const models: [LayersModel, Values][] = [
+    [withHistoryNamed(history.layers, 'history'), inputOf([5, 16, 16, 12])],
+    [withHistoryNamed([], 'history-linear'), inputOf([5, 16, 16, 12])],
+    [
+      buildModel(tf, { ...withHistory(getModelSpec('ndmi')), name: 'ndmi-history' }, 1),
+      inputOf([2, 32, 64, 13]),
+    ],
     [everyLayer(), inputOf([2, 13, 21, 3])],
     [buildModel(tf, getModelSpec('ndvi'), 1, line), inputOf([5, 16, 16, 3])],
     [buildModel(tf, getModelSpec('ndmi'), 1, line), inputOf([2, 32, 64, 3])],
@@ -197,7 +211,7 @@ test('onnxruntime computes the same as tfjs for every model and every layer type
         'model.json': JSON.parse(new TextDecoder().decode(files[name]!['model.json'])),
         'weights.bin': Buffer.from(files[name]!['weights.bin']).toString('base64'),
         sha256: sha256(onnxOf(files[name]!)),
-        input: models[0]![1],
+        input: models.find(([other]) => other.name === name)![1],
         outputs,
       } satisfies Fixture),
     );

@@ -1,0 +1,232 @@
+/** The history of a place, against a plain computation of each pixel, and what must never be in it. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { Mask } from '../../../src/raster/index.js';
+import { fillHistory, type HistoryUse, historyPlanes } from '../../../src/training/history.js';
+import { type LabelledImage, labelImages } from '../../../src/training/labelled-images.js';
+import { getModelSpec } from '../../../src/training/models/builtin.js';
+import { historyLayout, withHistory } from '../../../src/training/models/spec.js';
+import { type CellHistory, makePatches, type Patches } from '../../../src/training/patches.js';
+import { type Field, field } from '../synthetic-land.js';
+
+const DAY = 86_400_000;
+const spec = getModelSpec('ndvi');
+const layout = historyLayout(spec);
+const bands = spec.inputs.length;
+const runs = { seed: 42, numRuns: 100 };
+/** NDVI and bands that no synthetic land has. */
+const PLANTED = 0.987;
+
+const SIZE = { width: 4, height: 3 };
+const PIXELS = SIZE.width * SIZE.height;
+
+/** A date with random NDVI and bands, measured at random pixels. */
+const image = fc
+  .record({
+    day: fc.integer({ min: 0, max: 40 }),
+    values: fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: PIXELS, maxLength: PIXELS }),
+    measured: fc.uint8Array({ minLength: PIXELS, maxLength: PIXELS, max: 1 }),
+  })
+  .map(({ day, values, measured }): LabelledImage => {
+    const plane = (shift: number) => Float32Array.from(values, (value) => value / 2 + shift);
+    return {
+      ...{ time: day * DAY, ...SIZE, inputs: [plane(0), plane(1), plane(2)] },
+      ...{ targets: [Float32Array.from(values)], measured: [0, 1, 2, 3].map(plane) },
+      ...{ inputMask: measured, targetMask: measured, mask: measured },
+    };
+  });
+
+describe('the history of a date', () => {
+  it('is what a plain computation of each pixel gives', () => {
+    const part = fc.tuple(fc.nat(SIZE.width - 1), fc.nat(SIZE.height - 1)).map(([column, row]) => ({
+      ...{ column, row, width: SIZE.width - column, height: SIZE.height - row },
+    }));
+    const use = fc.constantFrom<HistoryUse>('all', 'past');
+    fc.assert(
+      fc.property(image, fc.array(image, { maxLength: 8 }), use, part, (date, others, use, part) => {
+        const planes = historyPlanes(spec, date, others, use, part);
+        for (let i = 0; i < part.width * part.height; i++) {
+          const at = (part.row + Math.floor(i / part.width)) * SIZE.width + part.column + (i % part.width);
+          const counted = others
+            .filter(({ time }) => Math.abs(time - date.time) > 3 * DAY && (use === 'all' || time < date.time))
+            .filter(({ targetMask }) => targetMask[at] === 1);
+          const values = counted.map(({ targets }) => targets[0]![at]!);
+          assert.equal(planes[layout.has]![i], values.length > 0 ? 1 : 0);
+          if (values.length === 0) {
+            assert.ok(Number.isNaN(planes[layout.mean]![i]!));
+            continue;
+          }
+          const close = (plane: number, expected: number) =>
+            assert.ok(Math.abs(planes[plane]![i]! - expected) < 1e-5, `plane ${plane}`);
+          const mean = (numbers: number[]) => numbers.reduce((sum, value) => sum + value, 0) / numbers.length;
+          close(layout.mean, mean(values));
+          close(layout.spread, Math.sqrt(mean(values.map((value) => (value - mean(values)) ** 2))));
+          close(layout.dates, Math.min(1, values.length / 8));
+          for (const b of [0, 1, 2, 3])
+            close(layout.bands + b, mean(counted.map(({ measured }) => measured![b]![at]!)));
+          const distance = Math.min(...counted.map(({ time }) => Math.abs(time - date.time)));
+          const nearest = counted.filter(({ time }) => Math.abs(time - date.time) === distance);
+          assert.ok(
+            nearest.some(({ targets }) => Math.abs(targets[0]![at]! - planes[layout.nearest]![i]!) < 1e-6),
+          );
+        }
+      }),
+      runs,
+    );
+  });
+
+  it('is filled in patches by the mean of the pixels that have one, and empty in patches with few of them', () => {
+    const planes = [Float32Array.of(1, 1, 0, 0), Float32Array.of(0.2, 0.4, Number.NaN, Number.NaN)];
+    fillHistory(planes, true);
+    assert.deepEqual(planes[0], Float32Array.of(1, 1, 1, 1));
+    for (const value of planes[1]!.slice(2)) assert.ok(Math.abs(value - 0.3) < 1e-6);
+    const pixels = [Float32Array.of(1, 1, 0, 0), Float32Array.of(0.2, 0.4, Number.NaN, Number.NaN)];
+    fillHistory(pixels, false);
+    assert.deepEqual(pixels[0], Float32Array.of(1, 1, 0, 0));
+    const few = [Float32Array.of(1, 0, 0, 0, 0), Float32Array.of(0.2, ...new Array(4).fill(Number.NaN))];
+    fillHistory(few, true);
+    assert.deepEqual(few, [new Float32Array(5), new Float32Array(5)]);
+  });
+});
+
+describe('patches with a history', () => {
+  const START = Date.UTC(2020, 0, 1);
+  const dateOf = (day: number, seed = day): Field => field(160, 160, { seed, time: START + day * DAY });
+  /** A date whose NDVI is `PLANTED` everywhere. */
+  const plantedOn = (day: number): Field => {
+    const date = dateOf(day);
+    date.bands.nir.fill(1);
+    date.bands.red.fill((1 - PLANTED) / (1 + PLANTED));
+    return date;
+  };
+  const days = [0, 20, 40, 60, 80, 100];
+  const heldOut = { from: START + 80 * DAY };
+  const cut = (dates: Field[], use: HistoryUse = 'all') => {
+    const made = makePatches(spec, labelImages(spec, dates), heldOut, { use });
+    assert.ok('dataset' in made, 'skipped' in made ? made.skipped : '');
+    return made.dataset;
+  };
+  const historyOf = ({ inputs, inputBands, count, size }: Patches, plane: number) =>
+    Float32Array.from(
+      { length: count * size * size },
+      (_, pixel) => inputs[pixel * inputBands + bands + plane]!,
+    );
+  const all = (history: CellHistory): Patches[] =>
+    history.days.flatMap((_, group) => {
+      const { train, scored } = history.leaveOut([group]);
+      return [train, ...scored.flat()];
+    });
+  const base = cut(days.map((day) => dateOf(day)));
+
+  it('have the planes of the specification', () => {
+    assert.equal(base.train.inputBands, bands + layout.count);
+    assert.equal(withHistory(spec).history, true);
+    assert.equal(base.history!.days.length, 4);
+  });
+
+  for (const [name, planted] of Object.entries({
+    'a twin of a held-out date': 81,
+    'a copy of a held-out date': 80,
+    'an earlier pass of a held-out date': 78,
+  }))
+    it(`are the same with ${name}`, () => {
+      const dates = [...days.map((day) => dateOf(day)), plantedOn(planted)].sort((a, b) => a.time - b.time);
+      const { train, history } = cut(dates);
+      assert.deepEqual(train.inputs, base.train.inputs);
+      assert.deepEqual(train.targets, base.train.targets);
+      for (const set of [train, ...all(history!)])
+        for (const plane of [layout.mean, layout.nearest])
+          assert.ok(!historyOf(set, plane).some((value) => Math.abs(value - PLANTED) < 1e-3));
+    });
+
+  it('never have the date itself, a pass close to it, or a group that is left out', () => {
+    // Every date has a level of its own, so that a history tells which dates it holds.
+    const level = (day: number) => 0.1 + day / 200;
+    const levelDate = (day: number): Field => {
+      const date = dateOf(day);
+      date.bands.nir.fill(0.5 * (1 + level(day)));
+      date.bands.red.fill(0.5 * (1 - level(day)));
+      return date;
+    };
+    const trained = [0, 2, 20, 40, 60];
+    const { history, train } = cut([...trained, 80, 100].map(levelDate));
+    const dayOfLevel = (value: number) => trained.find((day) => Math.abs(level(day) - value) < 2e-3);
+    const check = (set: Patches, left: number[]) => {
+      const { size, count, targets } = set;
+      const nearest = historyOf(set, layout.nearest);
+      const has = historyOf(set, layout.has);
+      for (let n = 0; n < count; n++) {
+        if (has[n * size * size] === 0) continue;
+        const own = dayOfLevel(targets[n]!);
+        const other = dayOfLevel(nearest[n * size * size]!);
+        assert.ok(own !== undefined && other !== undefined);
+        assert.ok(Math.abs(own - other) > 3, `day ${own} reads day ${other}`);
+        for (const day of left)
+          assert.ok(Math.abs(other - day) > 3, `day ${own} reads day ${other}, left out`);
+      }
+      return new Set(Array.from(targets, (target) => dayOfLevel(target)));
+    };
+    check(train, []);
+    for (const [group, first] of history!.days.entries()) {
+      const day = (Date.parse(first) - START) / DAY;
+      const { train, scored } = history!.leaveOut([group]);
+      const daysOfTraining = check(train, [day]);
+      for (const own of daysOfTraining)
+        assert.ok(Math.abs(own! - day) > 3, `day ${own} trains for day ${day}`);
+      for (const set of scored.flat()) assert.deepEqual([...check(set, [day])], [day]);
+    }
+  });
+
+  it('read no pixel that was not measured', () => {
+    const dates = days.map((day) => dateOf(day));
+    for (const code of [Mask.estimated, Mask.otherDate, Mask.cloud, Mask.shadow, Mask.snow, Mask.nodata]) {
+      const replaced = plantedOn(10);
+      replaced.mask.fill(code);
+      const { history, train } = cut([...dates, replaced].sort((a, b) => a.time - b.time));
+      for (const set of [train, ...all(history!)])
+        assert.ok(
+          !historyOf(set, layout.mean).some((value) => Math.abs(value - PLANTED) < 1e-3),
+          `code ${code}`,
+        );
+    }
+  });
+
+  it('read no value that is not finite', () => {
+    const dates = days.map((day) => dateOf(day));
+    dates[1]!.bands.nir.fill(Number.NaN, 0, 3000);
+    const { history, train, validation } = cut(dates);
+    for (const set of [train, validation, ...all(history!)]) assert.ok(set.inputs.every(Number.isFinite));
+  });
+
+  it('have no history with one date, with dates of one pass, or without a clear pixel in common', () => {
+    const without = (dates: Field[]) => {
+      const made = makePatches(spec, labelImages(spec, dates), undefined, { use: 'all' });
+      assert.ok('dataset' in made);
+      return made.dataset;
+    };
+    assert.equal(without([dateOf(0)]).history, undefined);
+    assert.equal(without([dateOf(0), dateOf(2)]).history, undefined);
+    const halves = [dateOf(0), dateOf(30)];
+    for (const [i, { mask, width }] of halves.entries())
+      mask.forEach((_, at) => {
+        if (at % width < width / 2 === (i === 0)) mask[at] = Mask.cloud;
+      });
+    const { train, validation } = without(halves);
+    assert.ok(train.inputs.every(Number.isFinite) && validation.inputs.every(Number.isFinite));
+  });
+
+  it('read only earlier dates if the past is asked for', () => {
+    const dates = [plantedOn(60), ...[0, 20, 40, 80].map((day) => dateOf(day))].sort(
+      (a, b) => a.time - b.time,
+    );
+    const made = makePatches(spec, labelImages(spec, dates), { from: START + 70 * DAY }, { use: 'past' });
+    assert.ok('dataset' in made);
+    assert.ok(
+      !historyOf(made.dataset.train, layout.nearest).some((value) => Math.abs(value - PLANTED) < 1e-3),
+    );
+    assert.ok(
+      historyOf(made.dataset.validation, layout.nearest).some((value) => Math.abs(value - PLANTED) < 1e-3),
+    );
+  });
+});
