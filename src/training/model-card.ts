@@ -4,6 +4,8 @@ import type { GridName } from '../grid/index.js';
 import type { ModelScore } from '../storage/index.js';
 import { plural } from '../utils/text.js';
 import type { BandValueKind, TilePixels } from './cells.js';
+import { isSamePass } from './history.js';
+import { type HeldOutDates, isHeldOut } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
 import { getModelSpec } from './models/builtin.js';
 import { hasBatchNorm } from './models/spec.js';
@@ -80,6 +82,21 @@ export function cardSummary({
   ...summary
 }: ModelCard): CardSummary {
   return summary;
+}
+
+/** Returns a date of the training of a model that another training holds out, or that is close to one; undefined if none is. */
+export function trainedOn(
+  { data, holdOut, distributed }: Pick<CardSummary, 'data' | 'holdOut' | 'distributed'>,
+  heldOut: HeldOutDates,
+): string | undefined {
+  const own = distributed?.places[0]?.holdOut ?? holdOut;
+  const isTrained = (datetime: string) =>
+    own?.days ? !own.days.includes(datetime.slice(0, 10)) : own?.from === undefined || datetime < own.from;
+  const isClose = (time: number) =>
+    'days' in heldOut
+      ? heldOut.days.some((day) => isSamePass(Date.parse(day), time))
+      : isHeldOut(heldOut, time);
+  return data.find(({ datetime }) => isTrained(datetime) && isClose(Date.parse(datetime)))?.datetime;
 }
 
 /** Properties of a model that the caller adds to the results of its training. */

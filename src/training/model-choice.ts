@@ -136,7 +136,9 @@ async function similarModels(
   kind: string,
 ): Promise<SimilarModels> {
   const { job: recording, warnings } = recordWarnings(job);
-  const sources = await availableSourceModels(storage, [kind], recording, ['distributed']);
+  const sources = await availableSourceModels(storage, [kind], recording, {
+    excludedModes: ['distributed'],
+  });
   const models = sources.filter(({ card }) => {
     const { metrics, baseline } = card as CardSummary;
     return metrics.validation.mse < baseline.mean.mse;

@@ -2,7 +2,13 @@
 import { selectEngineCached } from '../engines/index.js';
 import type { JobContext } from '../jobs/index.js';
 import type { ModelVersionRecord } from '../storage/index.js';
-import { DEFAULT_SEED, requestedModels, type TrainContext, type TrainInputs } from './train-inputs.js';
+import {
+  DEFAULT_SEED,
+  jobHeldOut,
+  requestedModels,
+  type TrainContext,
+  type TrainInputs,
+} from './train-inputs.js';
 import type { PartialTrainResults } from './train-results.js';
 import { type PlannedModel, TrainingRun } from './train-run.js';
 import type { StaleSelection } from './train-stale.js';
@@ -33,7 +39,9 @@ export async function trainPerCell(
   if (transfer === 'none') await training.train(planned);
   else if (curriculum) await trainSeedsFirst(context, inputs, job, training, planned);
   else {
-    const models = await availableSourceModels(context.storage, requestedModels(inputs), job);
+    const models = await availableSourceModels(context.storage, requestedModels(inputs), job, {
+      heldOut: jobHeldOut(inputs),
+    });
     await training.train(planned, transferPlanFrom(context, inputs, models));
   }
   return results;

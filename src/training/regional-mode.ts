@@ -16,7 +16,7 @@ import { trainedPixels } from './cells.js';
 import { trainOneModel } from './distributed-mode.js';
 import { baseNotUsable } from './errors.js';
 import { readSampleMessages, type SampleMessage, sharingCells, writeSamples } from './fine-tuning.js';
-import type { CardSummary } from './model-card.js';
+import { type CardSummary, trainedOn } from './model-card.js';
 import {
   type BaseVersion,
   type ModelResult,
@@ -28,7 +28,7 @@ import { getModelSpec } from './models/builtin.js';
 import type { ModelFiles } from './models/weights.js';
 import type { AppliedHoldOut } from './patches.js';
 import type { ModelChoice } from './report.js';
-import { requestedModels, type TrainContext, type TrainInputs } from './train-inputs.js';
+import { jobHeldOut, requestedModels, type TrainContext, type TrainInputs } from './train-inputs.js';
 import type { PartialTrainResults } from './train-results.js';
 import { type PlannedModel, TrainingRun } from './train-run.js';
 import type { StaleSelection } from './train-stale.js';
@@ -182,6 +182,13 @@ async function baseModel(
   const requested = inputs.base === undefined ? chosen : { id: inputs.base };
   if (requested) {
     const record = await requestedBase(storage, requested, kind);
+    const heldOut = jobHeldOut(inputs);
+    const date = heldOut && trainedOn(record.card as CardSummary, heldOut);
+    if (date !== undefined)
+      throw baseNotUsable(
+        record.id,
+        `it was trained on ${date}, which this training holds out; hold out other dates`,
+      );
     await verifyBaseFiles(storage, record);
     return {
       files: await sourceModelFiles(storage, record),

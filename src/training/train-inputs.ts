@@ -16,7 +16,7 @@ import { trainingCellKey } from './cells.js';
 import type { Rendezvous } from './distributed/rendezvous.js';
 import { unusableHoldOut } from './errors.js';
 import { type HistoryUse, isHistoryOf } from './history.js';
-import { dayOf, heldOutDates, isHeldOut, validationDate } from './hold-out.js';
+import { dayOf, type HeldOutDates, heldOutDates, isHeldOut, validationDate } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
 import type { TrainingMode, TransferPolicy } from './model-card.js';
 import type { TextureIndex } from './texture/texture-index.js';
@@ -79,6 +79,12 @@ export const validationTime = ({
 }: Pick<TrainInputs, 'validationFrom'>): number | undefined =>
   validationFrom === undefined ? undefined : parseInstant(validationFrom, 'validationFrom');
 
+/** The dates that a job holds out at all places; undefined if it holds out only ground. */
+export const jobHeldOut = (
+  inputs: Pick<TrainInputs, 'validationFrom' | 'holdOut'>,
+): HeldOutDates | undefined =>
+  heldOutDates({ validationFrom: validationTime(inputs), holdOut: inputs.holdOut });
+
 export const DEFAULT_SEED = 1;
 
 /** How long a search for the dates is repeated while some nodes cannot be reached. */
@@ -122,8 +128,8 @@ function withHeldOutDates(
 
 /** Models read no history if no place has two dates for the training that are not of one pass. */
 function withHistoryUse(inputs: TrainInputs, cells: number[][]): TrainInputs {
-  const { history = 'all', holdOut } = inputs;
-  const dates = heldOutDates({ validationFrom: validationTime(inputs), holdOut });
+  const { history = 'all' } = inputs;
+  const dates = jobHeldOut(inputs);
   const isTrained = (time: number) => dates === undefined || !isHeldOut(dates, time);
   const hasHistory = cells.some((times) => {
     const trained = times.filter(isTrained);

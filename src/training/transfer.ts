@@ -13,8 +13,15 @@ import {
 import { randomStream } from '../utils/random.js';
 import { plural } from '../utils/text.js';
 import type { TrainingCell } from './cells.js';
+import type { HeldOutDates } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
-import type { CardSummary, TrainingMode, TransferPolicy, TransferProvenance } from './model-card.js';
+import {
+  type CardSummary,
+  type TrainingMode,
+  type TransferPolicy,
+  type TransferProvenance,
+  trainedOn,
+} from './model-card.js';
 import type { TextureIndex } from './texture/texture-index.js';
 import type { SourceModelFiles, WarmStartOptions, WarmStartResult } from './warm-start.js';
 
@@ -48,10 +55,14 @@ export async function availableSourceModels(
   storage: { models: Pick<Storage['models'], 'scanAll'> },
   kinds: string[],
   { id: except, log }: Pick<JobContext, 'id' | 'log'>,
-  excludedModes: readonly TrainingMode[] = MODES_OF_MANY_CELLS,
+  {
+    excludedModes = MODES_OF_MANY_CELLS,
+    heldOut,
+  }: { excludedModes?: readonly TrainingMode[]; heldOut?: HeldOutDates | undefined } = {},
 ): Promise<ModelVersionRecord[]> {
   const found: ModelVersionRecord[] = [];
   let older = 0;
+  let leaking = 0;
   for await (const { record, error } of storage.models.scanAll()) {
     if (error) {
       log('warning', `a model whose record is damaged is not used: ${error.message}`);
@@ -62,11 +73,20 @@ export async function availableSourceModels(
       const { job, mode } = card as CardSummary;
       return job !== except && !excludedModes.includes(mode);
     });
-    const versions = perCell.filter(({ card }) => (card as CardSummary).holdOut);
-    if (perCell.length > 0 && versions.length === 0) older++;
+    const split = perCell.filter(({ card }) => (card as CardSummary).holdOut);
+    if (perCell.length > 0 && split.length === 0) older++;
+    const versions = split.filter(
+      ({ card }) => !heldOut || trainedOn(card as CardSummary, heldOut) === undefined,
+    );
+    if (split.length > 0 && versions.length === 0) leaking++;
     const best = versions.length > 0 ? bestVersion(versions) : undefined;
     if (best && isUsableSource(best)) found.push(best);
   }
+  if (leaking > 0)
+    log(
+      'warning',
+      `${plural(leaking, 'model')} cannot be used, because dates that this training holds out were in their training`,
+    );
   if (older > 0)
     log(
       'warning',

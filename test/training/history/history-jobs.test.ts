@@ -131,3 +131,23 @@ test('models read the history of their place', async (t) => {
       assert.deepEqual(own.metrics.validation, own.adaptation!.errors.base);
     });
 });
+
+test('models that know a held-out date are refused as bases, and left out as parents', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const files = await writeSentinelLikeSeries(join(folder, 'series'), {
+    ...{ name: 'series', region: REGIONS.fields, seed: 3 },
+    dates: Array.from({ length: 4 }, (_, i) => ({ datetime: timeOf(i), cloudShare: 0 })),
+    ...{ origin: { x: 421_330, y: 5_798_810 }, size: { width: 240, height: 240 } },
+  });
+  const href = files.map(({ path }) => path);
+  await ingest(node, { href, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
+  const training = { model: 'ndvi', epochs: 1, mode: 'regional', fresh: false };
+  const days = [0, 3].map((i) => timeOf(i).slice(0, 10));
+  const { base } = await runProcess<TrainResults>(node, 'train', { ...training, holdOut: [days[1]!] });
+  const again = { ...training, base: base!.id };
+  const knows = await runProcess<TrainResults>(node, 'train', { ...again, holdOut: [days[0]!] });
+  assert.equal(knows.failed, 'TW_TRAIN_BASE');
+  const { models } = await runProcess<TrainResults>(node, 'train', { ...again, holdOut: [days[1]!] });
+  assert.equal(models.length, 1);
+});
