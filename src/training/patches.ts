@@ -7,7 +7,7 @@
  */
 import { cloudCoverPercent, coveragePercent, Mask, maskHistogram, type Window } from '../raster/index.js';
 import { plural } from '../utils/text.js';
-import { fillHistory, type HistoryUse, historyPlanes, isHistoryOf, isSamePass } from './history.js';
+import { fillHistory, type HistoryUse, hasUsableHistory, historyPlanes, isSamePass } from './history.js';
 import {
   dayOf,
   type HeldOutDates,
@@ -167,7 +167,8 @@ export function makePatches(
   if ('skipped' in division) return division;
   const { split, counts } = division;
   const { ground, trainDates, validationDates } = split;
-  const hasHistory = trainDates.some((image) => hasHistoryIn(trainDates, image, use));
+  const times = trainDates.map(({ time }) => time);
+  const hasHistory = hasUsableHistory(times, use);
   const readsHistory = hasHistory || (isShared && use !== 'none');
   const spec = readsHistory ? withHistory(plain) : plain;
   const { patchSize } = spec;
@@ -215,9 +216,6 @@ function heldOutOf({ heldOut }: Split): Pick<AppliedHoldOut, 'from' | 'days'> {
   if (heldOut === undefined) return {};
   return 'from' in heldOut ? { from: new Date(heldOut.from).toISOString() } : { days: [...heldOut.days] };
 }
-
-const hasHistoryIn = (images: readonly LabelledImage[], { time }: LabelledImage, use: HistoryUse) =>
-  images.some((other) => isHistoryOf(other.time, time, use));
 
 /** Images from which histories are made. */
 export interface HistorySource {

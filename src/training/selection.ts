@@ -96,12 +96,14 @@ export function chooseLinear(spec: ModelSpec, place: PlaceStatistics, region = p
   }));
   const plain = { ...spec, history: false };
   const plainSettings = chooseRidge(plain, region.folds);
-  const plainCandidates = linearCandidates(plain, region.folds, plainSettings);
-  const name = simplestCandidate(plainCandidates).name as 'mean' | 'ridge';
+  const name =
+    region.folds.length > 0
+      ? (simplestCandidate(linearCandidates(plain, region.folds, plainSettings)).name as 'mean' | 'ridge')
+      : NOTHING_TO_CHOOSE.name;
   const known = region.known.count > 0 ? region.known : region.all;
   return {
     settings,
-    candidates: linearCandidates(spec, folds, settings),
+    candidates: folds.length > 0 ? linearCandidates(spec, folds, settings) : [],
     models: {
       mean: fitLinear(spec, known, 'mean', settings),
       history: fitLinear(spec, known, 'history', settings),
@@ -175,7 +177,10 @@ function placeCandidate(
     async (groups, epochs) => {
       const { train, scored } = history.leaveOut(groups.map((group) => numbers[group]!));
       if (train.count === 0 || scored.some((sets) => sets.length === 0)) return undefined;
-      const line = fitLinear(spec, historyStatistics(train, hasPlane(spec)), 'ridge', linear.settings);
+      const sums = historyStatistics(train, hasPlane(spec));
+      // The only date that remains has no history.
+      if (sums.count === 0) return undefined;
+      const line = fitLinear(spec, sums, 'ridge', linear.settings);
       const all = concatPatches(scored.flat().map((set) => ({ ...set })));
       const { model, losses } = await trainModel(
         tf,
@@ -211,6 +216,9 @@ export const choiceOf = (
   },
 });
 
+/** Serves if no date could be left out, such as where clouds hide all dates but one. */
+export const NOTHING_TO_CHOOSE = { name: 'mean' } as const;
+
 /**
  * Chooses among the candidates by leaving dates out, and trains the network only if it serves. The validation patches affect no choice.
  * Throws TW_TRAIN_DIVERGED.
@@ -227,7 +235,7 @@ export async function trainChosen(
   const linear = chooseLinear(spec, place, options.region);
   const network = await placeCandidate(tf, spec, dataset, linear, place, options);
   const candidates = [...linear.candidates, ...(network ? [network.candidate] : [])];
-  const { name } = simplestCandidate(candidates);
+  const { name } = place.folds.length > 0 ? simplestCandidate(candidates) : NOTHING_TO_CHOOSE;
   const { use } = dataset.history;
   const ofHistory = historyBaselines(spec, linear);
   const trained =

@@ -15,7 +15,7 @@ import type { Storage } from '../storage/index.js';
 import { trainingCellKey } from './cells.js';
 import type { Rendezvous } from './distributed/rendezvous.js';
 import { unusableHoldOut } from './errors.js';
-import { type HistoryUse, isHistoryOf } from './history.js';
+import { type HistoryUse, hasUsableHistory } from './history.js';
 import { dayOf, type HeldOutDates, heldOutDates, isHeldOut, validationDate } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
 import type { TrainingMode, TransferPolicy } from './model-card.js';
@@ -126,15 +126,12 @@ function withHeldOutDates(
   return { ...inputs, validationFrom };
 }
 
-/** Models read no history if no place has two dates for the training that are not of one pass. */
+/** Models read no history if no place has enough dates for the training. */
 function withHistoryUse(inputs: TrainInputs, cells: number[][]): TrainInputs {
   const { history = 'all' } = inputs;
   const dates = jobHeldOut(inputs);
   const isTrained = (time: number) => dates === undefined || !isHeldOut(dates, time);
-  const hasHistory = cells.some((times) => {
-    const trained = times.filter(isTrained);
-    return trained.some((time) => trained.some((other) => isHistoryOf(other, time, history)));
-  });
+  const hasHistory = cells.some((times) => hasUsableHistory(times.filter(isTrained), history));
   return hasHistory ? inputs : { ...inputs, history: 'none' };
 }
 

@@ -38,6 +38,7 @@ import {
   historyBaselines,
   type LinearChoice,
   type NetworkCandidate,
+  NOTHING_TO_CHOOSE,
   networkCandidate,
   placeStatistics,
   questionErrors,
@@ -220,7 +221,7 @@ async function chooseInRegion(
   const halves = { ...NO_STEPS };
   const network = await ringCandidate(tf, spec, datasets, ring, linear, region, options, halves);
   const candidates = [...linear.candidates, ...(network ? [network.candidate] : [])];
-  const { name } = simplestCandidate(candidates);
+  const { name } = region.folds.length > 0 ? simplestCandidate(candidates) : NOTHING_TO_CHOOSE;
   const { use } = datasets[0]!.history;
   return {
     spec,
@@ -277,7 +278,10 @@ async function ringCandidate(
         ring,
         usable.map(({ train }) => historyStatistics(train, has)).reduce(addSufficientStatistics),
       );
-      const line = fitLinear(spec, sums.reduce(addSufficientStatistics), 'ridge', linear.settings);
+      const known = sums.reduce(addSufficientStatistics);
+      // The dates that remain have no history.
+      if (known.count === 0) return undefined;
+      const line = fitLinear(spec, known, 'ridge', linear.settings);
       const sets = groups.map((_, group) => halves.flatMap(({ scored }) => scored[group]!));
       const { model, losses, steps, parameters } = await trainOnRing(tf, spec, usable, ring, {
         ...{ seed: options.seed, epochs, groups: sets },

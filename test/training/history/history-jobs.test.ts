@@ -144,7 +144,9 @@ test('models that know a held-out date are refused as bases, and left out as par
   await ingest(node, { href, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
   const training = { model: 'ndvi', epochs: 1, mode: 'regional', fresh: false };
   const days = [0, 3].map((i) => timeOf(i).slice(0, 10));
-  const { base } = await runProcess<TrainResults>(node, 'train', { ...training, holdOut: [days[1]!] });
+  const first = await runProcess<TrainResults>(node, 'train', { ...training, holdOut: [days[1]!] });
+  assert.ok(first.base, JSON.stringify(first));
+  const { base } = first;
   const again = { ...training, base: base!.id };
   const knows = await runProcess<TrainResults>(node, 'train', { ...again, holdOut: [days[0]!] });
   assert.equal(knows.failed, 'TW_TRAIN_BASE');

@@ -220,10 +220,23 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
       tiles: string;
     };
     const card: ModelCard = JSON.parse(String(await bytesOf(id, version, 'card.json')));
-    const { losses, metrics, spread, baseline, patches, split, bytesRead, seconds, predictions, engine } =
+    const { losses, metrics, spread, baseline, skill, choice, patches, split, bytesRead, seconds, engine } =
       card;
+    const { predictions } = card;
     const weights = await bytesOf(id, version, 'weights.bin');
-    const measured = { losses, metrics, spread, baseline, patches, split, bytesRead, seconds, predictions };
+    const measured = {
+      losses,
+      metrics,
+      spread,
+      baseline,
+      skill,
+      choice,
+      patches,
+      split,
+      bytesRead,
+      seconds,
+      predictions,
+    };
     const good = { ...measured, weights: weights.toString('base64') };
     const store = (trained: object, more: object = {}, headers = {}) =>
       post(
