@@ -596,8 +596,8 @@ function reasonToSkip(
 const CONCATENATED_ARRAYS = ['inputs', 'targets', 'targetMask', 'cloud'] as const;
 
 /**
- * Concatenates at least one set of patches of one model, such as those of several cells. Larger patches are divided into those of the smallest
- * size. The sets become views of the result, so that the data are in memory once.
+ * Concatenates at least one set of patches of one model, such as those of several cells. Larger patches are divided into those of the
+ * smallest size. The sets become views of the result, so that the data are in memory once.
  */
 export function concatPatches(sets: Patches[]): Patches {
   const smallest = Math.min(...sets.map(({ size }) => size));

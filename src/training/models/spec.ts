@@ -182,7 +182,7 @@ export const RECEPTIVE_MARGIN = 24;
 export const poolingFactor = ({ layers }: Pick<ModelSpec, 'layers'>): number =>
   2 ** layers.filter(({ type }) => type === 'down').length;
 
-/** Returns the distance up to which pixels can change a value, in whole windows of the pooling for a map; for a mean, the side of its patch. */
+/** Returns the distance up to which pixels change a value: for a map in whole windows of the pooling, for a mean the side of its patch. */
 export function receptiveField({ target, patchSize, layers }: ModelSpec): number {
   return target.kind === 'mean' ? patchSize : RECEPTIVE_MARGIN + poolingFactor({ layers });
 }
@@ -191,9 +191,9 @@ export function receptiveField({ target, patchSize, layers }: ModelSpec): number
 const MIN_PATCH_SIZE = 16;
 
 /**
- * Returns the specification with each size of patches that a cell may use, the largest first; a map has fewer pixels of context at the edges
- * of smaller patches. Sizes are halves of each other, so that patches of several cells can be divided into those of the smallest size. The
- * number of pixels stays the same. A network for means has one size.
+ * Returns the specification with each size of patches that a cell may use, the largest first: pixels at the edges of a patch have less
+ * context. Sizes are halves of each other, so that patches of several cells can be divided into those of the smallest size. The number of
+ * pixels stays the same. A network for means has one size.
  */
 export function withPatchSizes(spec: ModelSpec): ModelSpec[] {
   if (spec.target.kind === 'mean') return [spec];

@@ -115,12 +115,14 @@ describe('makePatches', () => {
           assert.ok(train.size === 64 || Math.min(width, height) < 6 * 2 * train.size + 2 * field);
           if (name === 'cloud-removal') return;
           const bands = ({ inputs }: Patches) => positionsAndDates(inputs, width);
-          const box = (positions: { column: number; row: number }[]) => ({
-            left: Math.min(...positions.map(({ column }) => column)),
-            right: Math.max(...positions.map(({ column }) => column)),
-            top: Math.min(...positions.map(({ row }) => row)),
-            bottom: Math.max(...positions.map(({ row }) => row)),
-          });
+          const box = (positions: { column: number; row: number }[]) =>
+            positions.reduce(
+              ({ left, right, top, bottom }, { column, row }) => ({
+                ...{ left: Math.min(left, column), right: Math.max(right, column) },
+                ...{ top: Math.min(top, row), bottom: Math.max(bottom, row) },
+              }),
+              { left: width, right: -1, top: height, bottom: -1 },
+            );
           const held = box(bands(validation));
           for (const set of [train, selection!]) {
             assert.equal(set.size, validation.size);
