@@ -1,7 +1,7 @@
 /** Cells to train on: one cell of one collection with all of its dates, and the reasons why a cell cannot be trained. */
 import { type BandIndex, findBands } from '../expressions/index.js';
 import { type GridName, gridByName, shareOfCell } from '../grid/index.js';
-import { imageKey, readImage } from '../raster/index.js';
+import { imageKey, Mask, readImage } from '../raster/index.js';
 import { type GroupRecord, pinTiles, type Storage, type TileRecord } from '../storage/index.js';
 import { plural } from '../utils/text.js';
 import {
@@ -234,6 +234,38 @@ export interface TrainedPixels {
 }
 
 /**
+ * Returns the reason why a cell has no model, with advice if the cell is so small that a model could not be trained there even if all of it
+ * was clear.
+ */
+export function withPrecision(reason: string, model: string, { tiles, ...cell }: TrainingCell): string {
+  const spec = getModelSpec(model);
+  const bands = requiredBands(spec);
+  const pixels = tiles.map((tile) => coarsestGroup(bands, tile)).find((group) => group !== undefined);
+  if (!pixels) return reason;
+  const grid = gridByName(cell.grid);
+  const { width, height } = pixels;
+  const actual = grid.cellSize(cell.geocode.length);
+  const isLargeEnough = (precision: number) => {
+    const size = grid.cellSize(precision);
+    const image = clearImage(
+      Math.round((width * size.width) / actual.width),
+      Math.round((height * size.height) / actual.height),
+    );
+    return tooFewPatches(spec, [image]) === undefined;
+  };
+  let precision = cell.geocode.length;
+  while (precision >= grid.minPrecision && !isLargeEnough(precision)) precision--;
+  return precision === cell.geocode.length || precision < grid.minPrecision
+    ? reason
+    : `${reason}; cells of ${width}x${height} px are too small for ${model}: ingest the scenes into another --collection with --precision ${precision}`;
+}
+
+function clearImage(width: number, height: number): LabelledImage {
+  const mask = new Uint8Array(width * height).fill(Mask.clear);
+  return { time: 0, width, height, inputs: [], targets: [], inputMask: mask, targetMask: mask, mask };
+}
+
+/**
  * Returns the reason why a model cannot be trained at a cell, from masks only; undefined if none is found. Throws the TW_STORE_ and
  * TW_RASTER_ errors.
  */
@@ -252,7 +284,8 @@ export async function reasonNotTrainable(
     cell.tiles.map((tile) => ({ tile, groups: tile.groups.filter(masks) })),
   );
   try {
-    return await reasonNotTrainableByMasks(storage, spec, cell, { ...files, validationFrom });
+    const reason = await reasonNotTrainableByMasks(storage, spec, cell, { ...files, validationFrom });
+    return reason && withPrecision(reason, model, cell);
   } finally {
     held.release();
   }

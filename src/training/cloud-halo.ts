@@ -29,8 +29,7 @@ import {
   readCellPart,
   type TileNeighbour,
 } from './halo.js';
-import { haloWidth } from './halo-prediction.js';
-import type { ModelSpec } from './models/spec.js';
+import { type ModelSpec, receptiveField } from './models/spec.js';
 import { type PriorFit, type PriorFits, type PriorValues, priorValues } from './prior.js';
 
 /**
@@ -193,7 +192,7 @@ export async function fillBlendedClouds(
     { model: task.model, fit, scenes, box: own, wanted: crop(wanted, width, own) },
     ...(await neighbourFillers(spec, date, wanted, halo.neighbours, fits)),
   ];
-  const margin = Math.min(haloWidth(spec), width, height);
+  const margin = Math.min(receptiveField(spec), width, height);
   const regions = fillers.map((one) => ({ box: surroundings(date, one.box, margin), scenes: one.scenes }));
   const tile = { east: 0, south: 0, size: { width, height }, date: task.date, dates: halo.dates };
   const used = new Set(regions.flatMap((region) => region.scenes));

@@ -17,7 +17,7 @@ import {
 import { meanSquaredError } from './evaluation.js';
 import type { HistoryUse } from './history.js';
 import { type LabelledImage, labelImages } from './labelled-images.js';
-import { type ModelSpec, RGB_BANDS, withHistory } from './models/spec.js';
+import { type ModelSpec, RGB_BANDS, withHistory, withPatchSizes } from './models/spec.js';
 import { collectPatches, type HistorySource, type Patches, usableOrigins } from './patches.js';
 import { dilateMask } from './prior.js';
 import { greyLevels, textureOf } from './texture/glcm.js';
@@ -124,8 +124,10 @@ export async function dateErrors(
   { size, kept, history }: { size?: PixelGrid; kept?: ReadRasters; history?: HistoryFiles } = {},
 ): Promise<DateError[]> {
   const source = history && { images: await imagesOf(spec, history.dates, size, kept), use: history.use };
-  const sampled = source ? withHistory(spec) : spec;
-  const pixels = spec.patchSize ** 2;
+  const side = Math.min(heldOut.width, heldOut.height);
+  const sized = withPatchSizes(spec).find(({ patchSize }) => patchSize <= side) ?? spec;
+  const sampled = source ? withHistory(sized) : sized;
+  const pixels = sized.patchSize ** 2;
   const most = Math.floor(MAX_SAMPLE_PIXELS / pixels);
   const errors: DateError[] = [];
   for (const date of dates) {

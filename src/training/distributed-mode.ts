@@ -17,6 +17,7 @@ import {
   type TrainingCell,
   trainedPixels,
   trainingFiles,
+  withPrecision,
 } from './cells.js';
 import { describeResumePoint } from './distributed/checkpoints.js';
 import type { DataParallelOptions } from './distributed/data-parallel.js';
@@ -347,7 +348,13 @@ async function readCells(
     places: tasks.map(({ task }) => task),
   });
   const geocodeOf = (id: string) => named.get(id)!.geocode;
-  results.skipped.push(...skipped.map(({ id, reason }) => ({ geocode: geocodeOf(id), model, reason })));
+  results.skipped.push(
+    ...skipped.map(({ id, reason }) => ({
+      geocode: geocodeOf(id),
+      model,
+      reason: withPrecision(reason, model, named.get(id)!),
+    })),
+  );
   results.failed.push(...failed.map(({ id, ...error }) => ({ geocode: geocodeOf(id), model, ...error })));
   return { used: usable.map((id) => named.get(id)!), patches };
 }

@@ -8,7 +8,7 @@ import type { Tf } from '../engines/index.js';
 import { runModel } from './batches.js';
 import { type HaloImage, latticeOffset, type PixelBox } from './halo.js';
 import { fillHistory } from './history.js';
-import type { ModelSpec } from './models/spec.js';
+import { type ModelSpec, poolingFactor, RECEPTIVE_MARGIN } from './models/spec.js';
 import { clamp, holdsAny, latticeWindows, predictWindows } from './windows.js';
 
 /** Side of the squares. A tile sees all of a square at its border, because its halo is wider than this less one. */
@@ -77,16 +77,8 @@ function readablePixels({ width, inputMask }: HaloImage, plane: Float32Array, bo
   return { mean: sum / count, masked: box.width * box.height - count };
 }
 
-/** Pixels around a pixel of a map that can change its value: at least the radius of the receptive field of the networks. */
-const RECEPTIVE_MARGIN = 24;
-
 /** Maximum number of pixels in one call of a model for maps, the margin included. */
 const MAX_MAP_PIXELS = 2 ** 18;
-
-/** Returns the width of the halo that `boxPredictor` and `fillBox` read. */
-export function haloWidth({ target, patchSize, layers }: ModelSpec): number {
-  return target.kind === 'mean' ? patchSize : RECEPTIVE_MARGIN + poolingFactor({ layers });
-}
 
 /** Predicts the pixels of a part of an image. NaN marks pixels that no window with a readable pixel covers. */
 type BoxPredictor = (model: LayersModel, box: PixelBox) => Float32Array;
@@ -166,9 +158,6 @@ export function predictAround(
     return plane;
   });
 }
-
-const poolingFactor = ({ layers }: Pick<ModelSpec, 'layers'>): number =>
-  2 ** layers.filter(({ type }) => type === 'down').length;
 
 /** Returns a box with a margin around `box`, whose edges are multiples of `factor` in the grid. */
 function alignedBox(

@@ -1,9 +1,9 @@
 /**
  * Which ground and which dates of a cell are held out for validation.
  *
- * Ground: one side of the covered part of the cell, about a quarter of it. It keeps a distance of one patch to the training ground of its
- * cell and to the edges of the cell. So it is also at least one patch away from the training ground of every other cell, in any job and
- * mode.
+ * Ground: one side of the covered part of the cell, about a quarter of it. It keeps a gap to the training ground of its cell and to the
+ * edges of the cell, as wide as the receptive field of the model. So it is also at least as far away from the training ground of every
+ * other cell, in any job and mode.
  *
  * Dates: a job has one date from which on dates are held out, the same for all of its cells (`validationDate`).
  */
@@ -17,7 +17,7 @@ export interface SpatialSplit {
   train: Window;
   /** Part of the training side on which the best epoch is chosen. It is adjacent to `train`. */
   selection: Window;
-  /** At least one patch away from the other two windows and from the edges of the cell. */
+  /** At least the gap away from the other two windows and from the edges of the cell. */
   validation: Window;
 }
 
@@ -27,22 +27,23 @@ export const SELECTION_FRACTION = 1 / 6;
 
 /**
  * Returns the possible splits of `covered`, a window of a cell of `width` x `height` pixels, for patches of `patchSize` pixels. Sides
- * without room for a patch are omitted.
+ * without room for a patch are omitted. `gap`: pixels around the validation ground.
  */
 export function spatialSplits(
   { width, height }: { width: number; height: number },
   covered: Window,
   patchSize: number,
+  gap: number,
 ): SpatialSplit[] {
   const columns: Axis = { length: width, from: covered.column, to: covered.column + covered.width };
   const rows: Axis = { length: height, from: covered.row, to: covered.row + covered.height };
   const across = (x: Span, y: Span) => ({ column: x.from, row: y.from, width: x.length, height: y.length });
   const down = (y: Span, x: Span) => across(x, y);
   const sides = [
-    { side: 'eastern', division: holdOutEnd(columns, rows, patchSize), window: across },
-    { side: 'western', division: holdOutBeginning(columns, rows, patchSize), window: across },
-    { side: 'southern', division: holdOutEnd(rows, columns, patchSize), window: down },
-    { side: 'northern', division: holdOutBeginning(rows, columns, patchSize), window: down },
+    { side: 'eastern', division: holdOutEnd(columns, rows, patchSize, gap), window: across },
+    { side: 'western', division: holdOutBeginning(columns, rows, patchSize, gap), window: across },
+    { side: 'southern', division: holdOutEnd(rows, columns, patchSize, gap), window: down },
+    { side: 'northern', division: holdOutBeginning(rows, columns, patchSize, gap), window: down },
   ] as const;
   return sides.flatMap(({ side, division, window }) => {
     if (!division) return [];
@@ -74,25 +75,25 @@ interface Division {
   over: { validation: Span; train: Span; selection: Span };
 }
 
-function holdOutEnd(along: Axis, over: Axis, patchSize: number): Division | undefined {
+function holdOutEnd(along: Axis, over: Axis, patchSize: number, gap: number): Division | undefined {
   const part = ({ from, to }: Axis, share: number) =>
     patchSize * Math.max(1, Math.round(Math.floor((to - from) / patchSize) * share));
   const held = part(along, VALIDATION_FRACTION);
   const selected = part(over, SELECTION_FRACTION);
-  const from = Math.min(along.to, along.length - patchSize) - held;
-  const validation = spanOf(Math.max(over.from, patchSize), Math.min(over.to, over.length - patchSize));
+  const from = Math.min(along.to, along.length - gap) - held;
+  const validation = spanOf(Math.max(over.from, gap), Math.min(over.to, over.length - gap));
   const train = spanOf(over.from, over.to - selected);
   const division = {
-    along: { validation: { from, length: held }, train: spanOf(along.from, from - patchSize) },
+    along: { validation: { from, length: held }, train: spanOf(along.from, from - gap) },
     over: { validation, train, selection: { from: over.to - selected, length: selected } },
   };
   const shortest = Math.min(division.along.train.length, validation.length, train.length);
   return shortest < patchSize ? undefined : division;
 }
 
-function holdOutBeginning(along: Axis, over: Axis, patchSize: number): Division | undefined {
+function holdOutBeginning(along: Axis, over: Axis, patchSize: number, gap: number): Division | undefined {
   const { length, from, to } = along;
-  const division = holdOutEnd({ length, from: length - to, to: length - from }, over, patchSize);
+  const division = holdOutEnd({ length, from: length - to, to: length - from }, over, patchSize, gap);
   const mirrored = (span: Span) => ({ from: length - span.from - span.length, length: span.length });
   return (
     division && {

@@ -18,7 +18,15 @@ import {
   spatialSplits,
 } from './hold-out.js';
 import type { LabelledImage } from './labelled-images.js';
-import { historyLayout, inputPlanes, type ModelSpec, targetRange, withHistory } from './models/spec.js';
+import {
+  historyLayout,
+  inputPlanes,
+  type ModelSpec,
+  receptiveField,
+  targetRange,
+  withHistory,
+  withPatchSizes,
+} from './models/spec.js';
 
 /** Minimum fraction of readable pixels in a patch. */
 const MIN_READABLE_FRACTION = 0.75;
@@ -165,12 +173,12 @@ export function makePatches(
 ): PatchResult {
   const division = usableDivision(plain, images, heldOut);
   if ('skipped' in division) return division;
-  const { split, counts } = division;
+  const { spec: sized, split, counts } = division;
   const { ground, trainDates, validationDates } = split;
   const times = trainDates.map(({ time }) => time);
   const hasHistory = hasUsableHistory(times, use);
   const readsHistory = hasHistory || (isShared && use !== 'none');
-  const spec = readsHistory ? withHistory(plain) : plain;
+  const spec = readsHistory ? withHistory(sized) : sized;
   const { patchSize } = spec;
   const history = readsHistory ? { images: trainDates, use } : undefined;
   // Training patches overlap by half.
@@ -198,10 +206,10 @@ export function makePatches(
       validation,
       counts,
       ...(selection.count > 0 && { selection }),
-      split: describe(split, patchSize),
+      split: describe(split, spec),
       holdOut: {
         side: ground.side,
-        gap: patchSize,
+        gap: receptiveField(spec),
         ...heldOutOf(split),
         window: ground.validation,
       },
@@ -313,46 +321,52 @@ export function tooFewPatches(
 }
 
 interface Division {
+  /** With the size of the patches. */
+  spec: ModelSpec;
   split: Split;
   counts: TrainValidationPatches['counts'];
 }
 
-/** Returns the first split with enough patches on both sides. */
+/**
+ * Returns the first split with enough patches on both sides, of the largest patches for which there is one. Splits with separate dates come
+ * first, whatever the size of the patches.
+ */
 function usableDivision(
-  spec: ModelSpec,
+  model: ModelSpec,
   images: LabelledImage[],
   heldOut: HeldOutDates | undefined,
 ): Division | { skipped: string } {
-  const { patchSize, minPatches, minValidationPatches } = spec;
-  const divisions = candidateSplits(images, heldOut, patchSize, spec.target.kind === 'clear').map(
-    (split) => ({
-      split,
-      counts: countPatches(split, patchSize),
-    }),
-  );
-  const usable = divisions.find(
-    ({ counts: { train, validation } }) =>
-      train + validation >= minPatches && train >= minPatches / 2 && validation >= minValidationPatches,
-  );
-  // The reason is that of the split that is nearest to having enough patches.
+  const { minPatches, minValidationPatches } = model;
+  const sizes = withPatchSizes(model);
   const total = ({ counts: { train, validation } }: Division) => train + validation;
-  const [nearest] = divisions.toSorted((a, b) => total(b) - total(a));
-  return usable ?? { skipped: reasonToSkip(spec, images, nearest?.counts) };
+  let nearest: Division | undefined;
+  for (const isSeparate of [true, false])
+    for (const spec of sizes) {
+      const divisions = candidateSplits(images, heldOut, spec)
+        .filter((split) => (split.heldOut !== undefined) === isSeparate)
+        .map((split) => ({ spec, split, counts: countPatches(split, spec.patchSize) }));
+      const usable = divisions.find(
+        ({ counts: { train, validation } }) =>
+          train + validation >= minPatches && train >= minPatches / 2 && validation >= minValidationPatches,
+      );
+      if (usable) return usable;
+      // The reason is that of the split of the smallest patches that is nearest to having enough.
+      [nearest] = divisions.toSorted((a, b) => total(b) - total(a));
+    }
+  return { skipped: reasonToSkip(sizes.at(-1)!, images, nearest?.counts) };
 }
 
-/**
- * Returns all sides with separate dates, if there are held-out dates and others; then all sides with the same dates. `hasPairs`: images are
- * pairs of dates, whose passes are close on purpose.
- */
+/** Returns all sides with separate dates, if there are held-out dates and others; then all sides with the same dates. */
 function candidateSplits(
   images: LabelledImage[],
   heldOut: HeldOutDates | undefined,
-  patchSize: number,
-  hasPairs: boolean,
+  spec: ModelSpec,
 ): Split[] {
   const [first] = images;
   if (!first) return [];
-  const grounds = spatialSplits(first, coveredWindow(images), patchSize);
+  // The passes of a pair of dates are close on purpose.
+  const hasPairs = spec.target.kind === 'clear';
+  const grounds = spatialSplits(first, coveredWindow(images), spec.patchSize, receptiveField(spec));
   const same = grounds.map((ground) => ({ ground, trainDates: images, validationDates: images }));
   if (heldOut === undefined) return same;
   const validationDates = images.filter(({ time }) => isHeldOut(heldOut, time));
@@ -540,8 +554,9 @@ const filledValues: PatchValues = (plane, origin, size) => {
   return (at) => (inputMask[at] ? plane[at] : mean);
 };
 
-function describe({ ground, trainDates, validationDates, heldOut }: Split, patchSize: number): string {
-  const where = `validation: ${ground.side} side, one patch (${patchSize} px) away from the training ground of every place`;
+function describe({ ground, trainDates, validationDates, heldOut }: Split, spec: ModelSpec): string {
+  const { patchSize } = spec;
+  const where = `validation: ${ground.side} side in patches of ${patchSize}x${patchSize} px, ${receptiveField(spec)} px away from the training ground of every place`;
   if (heldOut === undefined) return `${where}; same dates`;
   const dates = plural(validationDates.length, 'date');
   return 'from' in heldOut
@@ -550,17 +565,18 @@ function describe({ ground, trainDates, validationDates, heldOut }: Split, patch
 }
 
 function reasonToSkip(
-  { patchSize, minPatches, minValidationPatches, target }: ModelSpec,
+  spec: ModelSpec,
   images: LabelledImage[],
   counts: TrainValidationPatches['counts'] | undefined,
 ): string {
+  const { patchSize, minPatches, minValidationPatches, target } = spec;
   const [first] = images;
   if (first === undefined)
     return target.kind === 'clear' ? 'no cloudy date with a clear one near it' : 'no dates with all bands';
   const size = `${patchSize}x${patchSize} px`;
   if (counts === undefined) {
     const { width, height } = coveredWindow(images);
-    return `${width}x${height} px with data are too few for training and validation patches of ${size} with a gap`;
+    return `${width}x${height} px with data are too few for training and validation patches of ${size} with a gap of ${receptiveField(spec)} px`;
   }
   const codes = maskHistogram(Buffer.concat(images.map(({ mask }) => mask)));
   const cloud = cloudCoverPercent(codes);
@@ -578,10 +594,12 @@ function reasonToSkip(
 const CONCATENATED_ARRAYS = ['inputs', 'targets', 'targetMask', 'cloud'] as const;
 
 /**
- * Concatenates at least one set of patches of one model, such as those of several cells. The sets become views of the result, so that the
- * data are in memory once.
+ * Concatenates at least one set of patches of one model, such as those of several cells. Larger patches are divided into those of the
+ * smallest size. The sets become views of the result, so that the data are in memory once.
  */
 export function concatPatches(sets: Patches[]): Patches {
+  const smallest = Math.min(...sets.map(({ size }) => size));
+  for (const set of sets) if (set.size > smallest) Object.assign(set, dividePatches(set, smallest));
   const joined = { ...sets[0], count: sets.reduce((sum, { count }) => sum + count, 0) };
   for (const member of CONCATENATED_ARRAYS) {
     if (sets[0][member] === undefined) continue;
@@ -596,4 +614,32 @@ export function concatPatches(sets: Patches[]): Patches {
     joined[member] = all;
   }
   return joined;
+}
+
+/** Divides each patch of a map into patches of a size that divides its side. Parts without a value that counts are left out. */
+function dividePatches(set: Patches, size: number): Patches {
+  const { size: side, count, targetMask } = set;
+  const parts = side / size;
+  const divided = { ...set, count: count * parts ** 2, size };
+  for (const member of PATCH_ARRAYS) {
+    const values = set[member];
+    if (!values) continue;
+    const bands = values.length / (count * side ** 2);
+    const out = new Float32Array(values.length);
+    let to = 0;
+    for (let patch = 0; patch < divided.count; patch++) {
+      const part = patch % parts ** 2;
+      const corner =
+        (patch - part) * size ** 2 + Math.floor(part / parts) * size * side + (part % parts) * size;
+      for (let row = 0; row < size; row++, to += size * bands) {
+        const from = (corner + row * side) * bands;
+        out.set(values.subarray(from, from + size * bands), to);
+      }
+    }
+    divided[member] = out;
+  }
+  if (!targetMask) return divided;
+  const counts = (patch: number) =>
+    divided.targetMask!.subarray(patch * size ** 2, (patch + 1) * size ** 2).includes(1);
+  return selectPatches(divided, [...Array(divided.count).keys()].filter(counts));
 }

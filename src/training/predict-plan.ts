@@ -23,12 +23,11 @@ import {
   type TilePixels,
 } from './cells.js';
 import type { CellDates, ModelFiles, TileHalo, TileNeighbour } from './halo.js';
-import { haloWidth } from './halo-prediction.js';
 import { type HistoryUse, historyDates } from './history.js';
 import type { CardSummary } from './model-card.js';
 import type { ChosenModel } from './model-choice.js';
 import { getModelSpec } from './models/builtin.js';
-import { type ModelSpec, requiredBands } from './models/spec.js';
+import { type ModelSpec, receptiveField, requiredBands } from './models/spec.js';
 import type { PredictTask } from './predict-tile.js';
 import { priorDates } from './prior.js';
 
@@ -301,7 +300,7 @@ export async function planHalo(
 ): Promise<PlannedHalo> {
   const { storage, finder } = context;
   const { width, height } = as.size;
-  const reach = Math.min(haloWidth(as.spec), width, height);
+  const reach = Math.min(receptiveField(as.spec), width, height);
   const found = await findNeighbourTiles(finder, tile, as.size, reach);
   const neighbours: TileNeighbour[] = [];
   const tiles: TileRecord[] = [];

@@ -36,9 +36,9 @@ import {
   type TileHalo,
   tileWithHalo,
 } from './halo.js';
-import { boxPredictor, haloWidth } from './halo-prediction.js';
+import { boxPredictor } from './halo-prediction.js';
 import { historyPlanes } from './history.js';
-import { type ModelSpec, withHistory } from './models/spec.js';
+import { type ModelSpec, receptiveField, withHistory } from './models/spec.js';
 import { PriorFits } from './prior.js';
 import { predictImage } from './windows.js';
 
@@ -155,7 +155,7 @@ export async function predictBlended(
     read: (window: Window) => readAcquisitionWindow(one.date, one.size, window),
   }));
   const image = await tileWithHalo(pixels, neighbours, {
-    width: Math.min(haloWidth(spec), width, height),
+    width: Math.min(receptiveField(spec), width, height),
     origin: halo.origin,
     inputs: spec.inputs,
     history,

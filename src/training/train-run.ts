@@ -14,6 +14,7 @@ import {
   type TrainingCell,
   trainedPixels,
   trainingFiles,
+  withPrecision,
 } from './cells.js';
 import { adaptationEpochs, type SampleMessage } from './fine-tuning.js';
 import { modelStoredByJob, storeModel } from './model-store.js';
@@ -295,7 +296,9 @@ export class TrainingRun {
       job.log('warning', `${name} does not start from ${id}: ${reason}`);
   }
 
-  private skip({ cell: { geocode }, model }: PlannedModel, reason: string): void {
+  private skip({ cell, model }: PlannedModel, why: string): void {
+    const { geocode } = cell;
+    const reason = withPrecision(why, model, cell);
     this.results.skipped.push({ geocode, model, reason });
     this.job.log('warning', `${cellLabel(geocode, model, this.models)}: ${reason}`);
   }

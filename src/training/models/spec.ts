@@ -175,3 +175,32 @@ export const rgbNormalisation: LayerSpec = {
   ],
   bias: [-1, 0, 0],
 };
+
+/** Pixels around a pixel of a map that can change its value: at least the radius of the receptive field of the networks. */
+export const RECEPTIVE_MARGIN = 24;
+
+export const poolingFactor = ({ layers }: Pick<ModelSpec, 'layers'>): number =>
+  2 ** layers.filter(({ type }) => type === 'down').length;
+
+/** Returns the distance up to which pixels change a value: for a map in whole windows of the pooling, for a mean the side of its patch. */
+export function receptiveField({ target, patchSize, layers }: ModelSpec): number {
+  return target.kind === 'mean' ? patchSize : RECEPTIVE_MARGIN + poolingFactor({ layers });
+}
+
+/** Side of the smallest patch, in pixels: a multiple of the pooling of all networks, and wide enough for a discriminator. */
+const MIN_PATCH_SIZE = 16;
+
+/**
+ * Returns the specification with each size of patches that a cell may use, the largest first: pixels at the edges of a patch have less
+ * context. Sizes are halves of each other, so that patches of several cells can be divided into those of the smallest size. The number of
+ * pixels stays the same. A network for means has one size.
+ */
+export function withPatchSizes(spec: ModelSpec): ModelSpec[] {
+  if (spec.target.kind === 'mean') return [spec];
+  const halves = Math.floor(Math.log2(spec.patchSize / MIN_PATCH_SIZE));
+  return Array.from({ length: 1 + Math.max(0, halves) }, (_, i) => ({
+    ...spec,
+    patchSize: spec.patchSize / 2 ** i,
+    maxPatches: spec.maxPatches * 4 ** i,
+  }));
+}

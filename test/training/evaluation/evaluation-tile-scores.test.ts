@@ -38,7 +38,7 @@ describe('scores of entire tiles', () => {
     const rows = [0, 0, 0, 0, 0, 0, 20, 3, 0, 9, 6];
     const images = labelImages(
       spec,
-      rows.map((cloudy, day) => date(96, 96, day, cloudy)),
+      rows.map((cloudy, day) => date(160, 160, day, cloudy)),
     );
     const outcome = makePatches(spec, images, { from: timeOf(8) });
     assert.ok('dataset' in outcome);

@@ -37,17 +37,23 @@ const GRIDS: Record<GridName, { precisions: number[]; area: Rectangle }> = {
 
 describe('the held-out ground', () => {
   for (const [name, { precisions, area }] of Object.entries(GRIDS))
-    it(`of a ${name} cell is a patch away from all training ground, whichever sides the neighbouring cells hold out`, () => {
+    it(`of a ${name} cell is a gap away from all training ground, whichever sides the neighbouring cells hold out`, () => {
       const grid = gridByName(name as GridName);
       fc.assert(
         fc.property(
           fc.double({ min: area.west, max: area.east, noNaN: true }),
           fc.double({ min: area.south, max: area.north, noNaN: true }),
           fc.constantFrom(...precisions),
-          fc.constantFrom(16, 64),
+          fc.constantFrom(
+            [16, 16] as const,
+            [64, 64] as const,
+            [32, 25] as const,
+            [16, 32] as const,
+            [64, 32] as const,
+          ),
           fc.integer({ min: 200, max: 700 }),
           fc.array(fc.double({ min: 0, max: 0.5, noNaN: true }), { minLength: 4, maxLength: 4 }),
-          (x, y, precision, patchSize, pixels, [left, top, right, bottom]) => {
+          (x, y, precision, [patchSize, gap], pixels, [left, top, right, bottom]) => {
             const { width, height } = grid.cellSize(precision);
             const own = grid.encode(x, y, precision);
             // Pixel size in metres that gives a cell about this number of pixels.
@@ -62,7 +68,7 @@ describe('the held-out ground', () => {
             const groundsOf = (geocode: string) => {
               const [size] = computePixelGrids(grid, geocode, [{ x: metres, y: metres }]);
               const rectangle = (window: Window) => rectangleOf(grid.bounds(geocode), size!, window);
-              return spatialSplits(size!, coveredOf(size!), patchSize).map(
+              return spatialSplits(size!, coveredOf(size!), patchSize, gap).map(
                 ({ side, train, selection, validation }) => ({
                   side,
                   trained: [rectangle(train), rectangle(selection)],
@@ -84,7 +90,7 @@ describe('the held-out ground', () => {
                   if (geocode === own && side !== held.side) continue;
                   for (const one of trained) {
                     const between = pixelsBetween(held.validation, one, held.pixel);
-                    assert.ok(between > patchSize - 1e-4, `${own} and ${geocode}: ${between} pixels`);
+                    assert.ok(between > gap - 1e-4, `${own} and ${geocode}: ${between} pixels`);
                   }
                 }
           },
@@ -100,7 +106,7 @@ describe('the held-out ground', () => {
     ] as const;
 
   it('is about a quarter of the cell', () => {
-    const grounds = spatialSplits(...cell(330, 490), 16);
+    const grounds = spatialSplits(...cell(330, 490), 16, 16);
     assert.deepEqual(
       grounds.map(({ side }) => side),
       ['eastern', 'western', 'southern', 'northern'],
@@ -121,16 +127,16 @@ describe('the held-out ground', () => {
       train: { column: 0, row: 160, width: 282, height: 330 },
       selection: { column: 282, row: 160, width: 48, height: 330 },
     });
-    assert.deepEqual(spatialSplits(...cell(63, 47), 16), []);
+    assert.deepEqual(spatialSplits(...cell(63, 47), 16, 16), []);
     assert.deepEqual(
-      spatialSplits(...cell(64, 48), 16).map(({ side }) => side),
+      spatialSplits(...cell(64, 48), 16, 16).map(({ side }) => side),
       ['eastern', 'western'],
     );
   });
 
   it('is at the edge of the covered part, if that is not near the edge of the cell', () => {
     const covered = { column: 0, row: 0, width: 128, height: 96 };
-    const southern = spatialSplits({ width: 140, height: 162 }, covered, 16).find(
+    const southern = spatialSplits({ width: 140, height: 162 }, covered, 16, 16).find(
       ({ side }) => side === 'southern',
     );
     assert.deepEqual(southern, {

@@ -5,6 +5,7 @@ import { Mask } from '../../../src/raster/index.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { labelImages } from '../../../src/training/labelled-images.js';
 import {
+  concatPatches,
   makePatches as cut,
   type Patches,
   type TrainValidationPatches,
@@ -62,13 +63,13 @@ describe('makePatches', () => {
       );
       return cut(removal, labelImages(removal, [clear, cloudy], [{ clear: 0, cloudy: 1 }]));
     };
-    // The eastern side, columns 192 to 319, has no cloud.
-    const outcome = outcomeOf(384, (column) => column < 192 || column >= 320);
+    // The eastern side, columns 231 to 358, has no cloud.
+    const outcome = outcomeOf(384, (column) => column < 192 || column >= 370);
     assert.ok('dataset' in outcome, JSON.stringify(outcome));
     const { dataset } = outcome;
     assert.equal(dataset.holdOut.side, 'western');
-    // One of the two columns of training patches has cloud.
-    assert.deepEqual(dataset.counts, { train: 6, validation: 8 });
+    // One of the three columns of training patches has cloud.
+    assert.deepEqual(dataset.counts, { train: 6, validation: 10 });
     for (const set of [dataset.selection!, dataset.validation]) {
       assert.ok(set.targetMask!.includes(1));
       assert.ok(set.targetMask!.every((is, at) => is === 0 || set.cloud![at] === 1));
@@ -76,8 +77,124 @@ describe('makePatches', () => {
     const none = outcomeOf(448, (column, row) => column < 20 && row < 20);
     assert.match(
       'skipped' in none ? none.skipped : '',
-      /^1 usable patches with cloud of 64x64 px, at least 12 are needed/,
+      /^4 usable patches with cloud of 16x16 px, at least 12 are needed/,
     );
+  });
+
+  it('adapts the patches of maps to the cell, with the receptive field between validation and training', () => {
+    const clear = (width: number, height: number) => located(width, height, 0);
+    const cutCell = (name: string, width: number, height: number) => {
+      const model = getModelSpec(name);
+      const dates = [clear(width, height)];
+      if (name !== 'cloud-removal') return cut(model, labelImages(model, dates));
+      const cloudy = located(width, height, 1);
+      cloudy.mask.fill(Mask.cloud);
+      return cut(model, labelImages(model, [dates[0]!, cloudy], [{ clear: 0, cloudy: 1 }]));
+    };
+    const sizes = new Set<number>();
+    fc.assert(
+      fc.property(
+        fc.constantFrom(['ndmi', 32] as const, ['cloud-removal', 25] as const),
+        fc.integer({ min: 60, max: 420 }),
+        fc.integer({ min: 60, max: 420 }),
+        ([name, field], width, height) => {
+          const outcome = cutCell(name, width, height);
+          if ('skipped' in outcome) {
+            // Patches of 16 pixels need a gap on both sides of the validation ground, and room for six and three of them.
+            assert.ok(
+              Math.min(width, height) < 2 * field + 3 * 16 + 64,
+              `${width}x${height}: ${outcome.skipped}`,
+            );
+            return;
+          }
+          const { train, selection, validation, holdOut, counts } = outcome.dataset;
+          sizes.add(train.size);
+          assert.ok([64, 32, 16].includes(train.size) && holdOut.gap === field);
+          assert.ok(counts.train + counts.validation >= 12 && counts.validation >= 3);
+          // Large cells use large patches.
+          assert.ok(train.size === 64 || Math.min(width, height) < 6 * 2 * train.size + 2 * field);
+          if (name === 'cloud-removal') return;
+          const bands = ({ inputs }: Patches) => positionsAndDates(inputs, width);
+          const box = (positions: { column: number; row: number }[]) =>
+            positions.reduce(
+              ({ left, right, top, bottom }, { column, row }) => ({
+                ...{ left: Math.min(left, column), right: Math.max(right, column) },
+                ...{ top: Math.min(top, row), bottom: Math.max(bottom, row) },
+              }),
+              { left: width, right: -1, top: height, bottom: -1 },
+            );
+          const held = box(bands(validation));
+          for (const set of [train, selection!]) {
+            assert.equal(set.size, validation.size);
+            const known = box(bands(set));
+            const apart = Math.max(
+              ...[held.left - known.right, known.left - held.right],
+              ...[held.top - known.bottom, known.top - held.bottom],
+            );
+            assert.ok(apart > field, `${apart} pixels between training and validation`);
+          }
+          const edge = Math.min(held.left, held.top, width - 1 - held.right, height - 1 - held.bottom);
+          assert.ok(edge >= field, `${edge} pixels from the edge of the cell`);
+        },
+      ),
+      { seed: 42, numRuns: 60 },
+    );
+    assert.deepEqual([...sizes].sort(), [16, 32, 64]);
+    // Cells of Landsat at the default precision, at the equator and at 45 degrees.
+    for (const [width, height] of [
+      [163, 163],
+      [140, 163],
+      [115, 163],
+    ] as const)
+      for (const name of ['ndmi', 'cloud-removal']) assert.ok('dataset' in cutCell(name, width, height));
+  });
+
+  it('divides larger patches into smaller ones if sets of several cells are joined', () => {
+    const sets = (
+      [
+        [400, 420],
+        [163, 150],
+        [120, 180],
+      ] as const
+    ).map(([width, height], i) => {
+      const model = getModelSpec('ndmi');
+      const date = located(width, height, i);
+      for (let at = 0; at < date.mask.length; at += 7) date.mask[at] = Mask.cloud;
+      // A corner under cloud, whose parts count for nothing.
+      for (let y = 0; y < 40; y++) date.mask.fill(Mask.cloud, y * width, y * width + 20);
+      const made = cut(model, labelImages(model, [date]));
+      assert.ok('dataset' in made, JSON.stringify(made));
+      return made.dataset.train;
+    });
+    assert.ok(new Set(sets.map(({ size }) => size)).size > 1);
+    const counted = ({ inputs, targets, targetMask }: Patches) =>
+      Array.from(targetMask!, (is, i) =>
+        is === 1 ? `${inputs[3 * i]} ${inputs[3 * i + 1]} ${targets[i]}` : '',
+      ).filter((pixel) => pixel !== '');
+    const before = sets.flatMap(counted).sort();
+    const joined = concatPatches(sets);
+    assert.equal(joined.size, Math.min(...sets.map(({ size }) => size)));
+    assert.deepEqual(counted(joined).sort(), before);
+    assert.equal(
+      joined.count,
+      sets.reduce((sum, { count }) => sum + count, 0),
+    );
+    // Pixels keep their neighbours: each patch is a square of its cell.
+    const side = joined.size;
+    for (let n = 0; n < joined.count; n++) {
+      const at = (x: number, y: number) => (n * side * side + y * side + x) * 3;
+      const width = { 0: 400, 1: 163, 2: 120 }[joined.inputs[at(0, 0) + 1]!]!;
+      const isCounted = (x: number, y: number) => joined.targetMask![n * side * side + y * side + x] === 1;
+      const first = [...Array(side * side).keys()].find((i) => isCounted(i % side, Math.floor(i / side)))!;
+      const corner =
+        joined.inputs[3 * (n * side * side + first)]! - Math.floor(first / side) * width - (first % side);
+      for (let i = 0; i < side * side; i++)
+        if (isCounted(i % side, Math.floor(i / side)))
+          assert.equal(
+            joined.inputs[3 * (n * side * side + i)],
+            corner + Math.floor(i / side) * width + (i % side),
+          );
+    }
   });
 
   it('cuts the inputs and the mean NDVI of clear land', () => {

@@ -7,9 +7,10 @@ import { Mask } from '../../../src/raster/index.js';
 import { type AcquisitionPixels, readAcquisitionWindow } from '../../../src/training/acquisitions.js';
 import type { ModelFiles } from '../../../src/training/halo.js';
 import { type HaloNeighbour, neighbourWeights, tileWithHalo } from '../../../src/training/halo.js';
-import { boxPredictor, haloWidth } from '../../../src/training/halo-prediction.js';
+import { boxPredictor } from '../../../src/training/halo-prediction.js';
 import { getModelSpec } from '../../../src/training/models/builtin.js';
 import { buildModel } from '../../../src/training/models/network.js';
+import { receptiveField } from '../../../src/training/models/spec.js';
 import { predictBlended } from '../../../src/training/predict-tile.js';
 import { randomStream } from '../../../src/utils/random.js';
 import { tempFolder } from '../../support/temp.js';
@@ -147,7 +148,7 @@ for (const kind of ['ndvi', 'ndmi'])
       variable.write(tf.tensor(values, variable.shape as number[]));
     }
     const cells = scene();
-    const halo = haloWidth(spec);
+    const halo = receptiveField(spec);
     const [middle, eastern] = [await imageOf(cells, 1, 1, halo), await imageOf(cells, 2, 1, halo)];
     // The western strip of the eastern tile, as that tile predicts it, and as the middle tile sees it in its halo.
     const width = kind === 'ndvi' ? 1 : 8;
@@ -196,7 +197,7 @@ test('the map of a model that returns the mean of a patch of sloping land has no
     [1, 1],
     [2, 1],
   ] as const) {
-    const image = await imageOf(cells, column, row, haloWidth(spec));
+    const image = await imageOf(cells, column, row, receptiveField(spec));
     const map = boxPredictor(tf, spec, image)(model, image.tile);
     const expected = cells(column, row).bands.red!;
     for (const [at, value] of map.entries())
