@@ -70,7 +70,7 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
     ...which,
   );
   assert.equal(epochs.code, 2);
-  assert.match(epochs.stderr, /epochs apply only to the classifiers cnn1d, .*TW_ANALYSIS_NET_OPTION/);
+  assert.match(epochs.stderr, /epochs apply only to the classifiers cnn1d and resnet3d.*TW_ANALYSIS_NET_OPTION/);
   const maps = await tilewright('search', '--source', 'unmix', '--format', 'json', ...which);
   assert.ok(JSON.parse(maps.stdout).features.length > 0);
 
