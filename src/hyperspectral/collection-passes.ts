@@ -8,7 +8,7 @@ import { type AlikeCollection, type AnalysedCollection, allGatherChecked, forEac
 import type { SpectrumFile } from './blocks.js';
 import { tooFewPixels } from './errors.js';
 import { ALL, type Folds, type LabelSums, mayTrain, type SquareCounts } from './labelled-pixels.js';
-import { type Labels, openLabels, withLabels } from './labels.js';
+import { LABELS_OF_MAP, type Labels, openLabels, withLabels } from './labels.js';
 import {
   type BandStatistics,
   CLASS_SUMS,
@@ -161,9 +161,10 @@ export async function squareCounts(analysed: AlikeCollection, labels: Labels): P
   const open = await openLabels(labels);
   await forEachTile(analysed, async (tile, file) => {
     const cell = { grid: tile.grid, geocode: tile.geocode };
-    const found = await withLabels(analysed.context, open, tile, (labels) =>
-      analysed.compute({ kind: 'label-counts', file, cell, labels, pixel: analysed.pixel }),
-    );
+    const found = await withLabels(analysed.context, open, tile, (labels) => {
+      if (labels.isMap) analysed.job.log('warning', `${tile.id}: ${LABELS_OF_MAP}`);
+      return analysed.compute({ kind: 'label-counts', file, cell, labels, pixel: analysed.pixel });
+    });
     for (const [square, codes] of found ?? [])
       for (const [code, pixels] of codes) own.push({ square, code, pixels });
   });

@@ -159,6 +159,10 @@ for (const classifier of ['lda', 'resnet3d'])
       }
     }
     assert.deepEqual(all.confusion, confusion);
+    // A map of the same classifier as its own labels.
+    const own = await score({ collection: 'cubes' });
+    assert.equal(own.oa, 1);
+    assert.match(own.warnings.join(), /labels are those of a map .* not how much they are right/);
     assert.equal(
       all.pixels,
       confusion.flat().reduce((sum, count) => sum + count, 0),

@@ -35,7 +35,7 @@ import { ACCURACY_SCORES, type AccuracyScores, accuracyScores } from '../classif
 import { CLASSIFIER, type ClassifierCard } from '../classification/stored-classifier.js';
 import { withMappers } from '../cnn/session.js';
 import { fewLabels } from '../errors.js';
-import { checkLabels, LABELS, type Labels, openLabels, withLabels } from '../labels.js';
+import { checkLabels, LABELS, LABELS_OF_MAP, type Labels, openLabels, withLabels } from '../labels.js';
 import { neighbourhoodRadius } from '../map-analysis.js';
 import type { Tally, TallyTask } from '../output-tile.js';
 import { findNeighbourSpectra, neighbourFiles, type TileSpectrum } from '../tile-spectrum.js';
@@ -61,6 +61,8 @@ interface ScorePart extends TileCounts {
   areas: number[];
   /** True if several tiles are of one cell. */
   overlaps: boolean;
+  /** Tiles whose labels are those of a map. */
+  maps: number;
 }
 
 const PART = objectOf({
@@ -69,6 +71,7 @@ const PART = objectOf({
   touching: COUNT,
   areas: listOf(COUNT),
   overlaps: { type: 'boolean' },
+  maps: COUNT,
 });
 
 export interface ScoreResults extends TileCounts, AccuracyScores {
@@ -85,7 +88,22 @@ export interface ScoreResults extends TileCounts, AccuracyScores {
   noArea?: string;
 }
 
-const MEASURES = Object.entries({ ...ACCURACY_SCORES.properties, area: AREA_ESTIMATES });
+const NUMBERS = { type: 'array', items: { type: 'number' } };
+const OUTPUTS = {
+  pixels: { title: 'Scored pixels', schema: COUNT },
+  squares: { title: 'Squares of ground with scored pixels', schema: COUNT },
+  oa: { title: 'Overall accuracy, 0 to 1', schema: { type: 'number' } },
+  oaInterval: { title: 'Its 95 % interval by bootstrap over the squares', schema: NUMBERS },
+  kappa: { title: "Cohen's kappa", schema: { type: 'number' } },
+  kappaInterval: { title: 'Its 95 % interval', schema: NUMBERS },
+  names: { title: 'Names of the classes', schema: listOf(TEXT) },
+  classes: { title: 'Scores of each class', schema: listOf({ type: 'object' }) },
+  confusion: { title: 'Pixels by label and class of the map', schema: listOf(NUMBERS) },
+  elsewhere: { title: 'The same scores on ground that did not train', schema: ACCURACY_SCORES },
+  area: { title: 'Areas of the classes, for a probability sample of labels', schema: AREA_ESTIMATES },
+  noArea: { title: 'Why areas are not estimated', schema: TEXT },
+  warnings: { title: 'Limits of the scores', schema: listOf(TEXT) },
+};
 
 /** The classifier of a request. Throws TW_STORAGE_NO_MODEL and TW_STORAGE_NO_MODEL_VERSION. */
 async function classifierOf(
@@ -132,9 +150,7 @@ export function scoreProcess(context: AnalysisContext): Process {
         engine: { enum: ENGINE_NAMES },
       },
     },
-    outputs: Object.fromEntries(
-      MEASURES.map(([name, schema]) => [name, { title: name, schema: schema as Record<string, unknown> }]),
-    ),
+    outputs: OUTPUTS,
     resumable: true,
     // A version that is stored in the meantime must not be scored by some runs.
     prepare: async (inputs) => {
@@ -166,7 +182,7 @@ async function tallyTiles(
   const filter = applicableTiles(model, parseFilter({ collections: [model.collection], ...inputs.filter }));
   const counts = emptyCounts();
   const cells = new Set<string>();
-  const part = { touching: 0, areas: card.classes.map(() => 0), overlaps: false };
+  const part = { touching: 0, areas: card.classes.map(() => 0), overlaps: false, maps: 0 };
   const squares = new Map<string, Map<number, number>>();
   const add = (found: Tally) => {
     part.touching += found.touching;
@@ -186,14 +202,15 @@ async function tallyTiles(
         const around = await findNeighbourSpectra(finder, tile, neighbourhoodRadius(method), spectrumOf);
         const read = around.map(({ tile }) => ({ tile, groups: tile.groups }));
         const found = await withPinnedTiles(storage, read, () =>
-          withLabels(context, labels, tile, (labels) =>
-            compute({
+          withLabels(context, labels, tile, (labels) => {
+            if (labels.isMap) part.maps++;
+            return compute({
               ...{ kind: 'tally', file, cell: { grid, geocode }, labels, checksScale: true },
               squares: { size: card.labelled.size, grid: card.grid },
               mapsAll: inputs.sample !== undefined,
               ...(around.length > 0 && { around: neighbourFiles(storage, around) }),
-            }),
-          ),
+            });
+          }),
         );
         if (!found) return;
         const cell = `${grid} ${geocode}`;
@@ -247,6 +264,7 @@ function mergeParts(parts: ScorePart[]): ScorePart {
     touching: sum(parts.map(({ touching }) => touching)),
     areas: parts[0].areas.map((_, c) => sum(parts.map(({ areas }) => areas[c]))),
     overlaps: parts.some(({ overlaps }) => overlaps),
+    maps: sum(parts.map(({ maps }) => maps)),
     squares: [...squares]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([square, table]) => ({ square, table: [...table].map((one) => [...one]) })),
@@ -315,7 +333,7 @@ async function concludeScore(
   );
   const area = areaOf(part, scores, names, inputs.sample);
   job.message(`${scores.pixels} labelled pixels of ${part.tiles} tiles`);
-  const { squares: _, touching: __, areas: ___, overlaps: ____, ...counts } = part;
+  const { squares: _, touching: __, areas: ___, overlaps: ____, maps, ...counts } = part;
   return {
     ...{ model: id, version, ...counts, ...scores, names, trained },
     ...(trained.pixels > 0 && elsewhere.pixels > 0 && { elsewhere }),
@@ -326,6 +344,7 @@ async function concludeScore(
             `${trained.pixels} of ${scores.pixels} labelled pixels lie on ground that trained the classifier, which overestimates its accuracy`,
           ]
         : []),
+      ...(maps > 0 ? [`${maps} of ${part.tiles} tiles: ${LABELS_OF_MAP}`] : []),
       ...(foreign.length > 0
         ? [`the classifier does not know ${foreign.join(', ')}: their pixels count as errors`]
         : []),

@@ -46,7 +46,7 @@ export function areaEstimates(
   if (scarce.length > 0)
     return `fewer than 2 labels lie in the area that the map gives to ${scarce.map((one) => names[one]).join(', ')}`;
   const weight = (stratum: number) => mapped[stratum] / total;
-  /** Share of a stratum that belongs to a class, and the variance of its estimate (equations 2 and 10). */
+  /** Share of a stratum that belongs to a class, and the variance of its estimate (equations 4 and 10). */
   const shareOf = (name: number, stratum: number) => confusion[name][stratum] / counts[stratum];
   const varianceOf = (name: number, stratum: number) => {
     const share = shareOf(name, stratum);

@@ -297,7 +297,7 @@ function requireClasses(codes: readonly number[], { counts }: AnalysedCollection
 const MIN_TRAINING_PIXELS = 2;
 
 /** Codes of the classes that a training can distinguish, and that the fold it leaves out can score; none if it has a single class. */
-export function trainedCodes(sums: LabelledSums, training: number): Set<number> {
+function trainedCodes(sums: LabelledSums, training: number): Set<number> {
   try {
     const classes = sums(training).classes.filter(({ pixels }) => pixels >= MIN_TRAINING_PIXELS);
     return new Set(classes.length < 2 ? [] : classes.map(({ code }) => code));
@@ -305,6 +305,12 @@ export function trainedCodes(sums: LabelledSums, training: number): Set<number> 
     if (!tooFewPixels.is(error)) throw error;
     return new Set();
   }
+}
+
+/** Codes of the classes whose pixels in a fold are scored. Collections with few labelled squares have fewer folds. */
+export function scoredCodes({ sums, folds }: Fitting, fold: number): Set<number> {
+  const isUsed = folds.split === 'random' || [...folds.squares.values()].some((one) => one.fold === fold);
+  return isUsed ? trainedCodes(sums, fold) : new Set();
 }
 
 /** Throws TW_ANALYSIS_FEW_LABELS if no labelled pixel can be scored by a classifier that other ground has trained. */

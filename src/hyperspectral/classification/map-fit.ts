@@ -19,7 +19,7 @@ import {
   type Fitting,
   fitClassifier,
   type LabelledFitting,
-  trainedCodes,
+  scoredCodes,
 } from './fit.js';
 import {
   ACCURACY_SCORES,
@@ -108,7 +108,7 @@ async function bandWeights(
   fitting: Fitting,
   { classifier, strength }: ClassifierCandidate,
 ): Promise<BandWeights | undefined> {
-  const { nets, analysed, sums } = fitting;
+  const { nets, analysed } = fitting;
   if (!nets || classifier !== nets.session.shape.name) return undefined;
   const { session } = nets;
   const { classes, bands } = session.shape;
@@ -117,7 +117,7 @@ async function bandWeights(
     sums: new Float64Array(classes * bands),
   };
   for (let fold = 0; fold < FOLDS; fold++) {
-    if (trainedCodes(sums, fold).size === 0) continue;
+    if (scoredCodes(fitting, fold).size === 0) continue;
     const fitted = await fitClassifier(fitting, classifier, strength, fold);
     if (fitted.kind !== 'net') return undefined;
     const own = await session.cams(fitted.weights, fold);

@@ -26,7 +26,7 @@ import {
   type LabelledFitting,
   REGULARISATION_STRENGTHS,
   scoreClassifier,
-  trainedCodes,
+  scoredCodes,
 } from './fit.js';
 
 /** Score of a class. Plain JSON. */
@@ -209,12 +209,12 @@ export const isBaseline = (name: ClassifierName) => name === 'lda' || name === '
 async function scoresOfFolds(fitting: LabelledFitting, name: ClassifierName, strength: number) {
   const scores: ScoreSums[] = [];
   for (let fold = 0; fold < FOLDS; fold++) {
-    const trained = trainedCodes(fitting.sums, fold);
-    if (trained.size === 0) {
+    const codes = scoredCodes(fitting, fold);
+    if (codes.size === 0) {
       scores.push(noScores());
       continue;
     }
-    const scored = Uint8Array.from(fitting.codes, (code) => Number(trained.has(code)));
+    const scored = Uint8Array.from(fitting.codes, (code) => Number(codes.has(code)));
     const fitted = await fitClassifier(fitting, name, strength, fold);
     scores.push(await scoreClassifier(fitting, fitted, { fold, scored }));
   }
