@@ -23,6 +23,8 @@ export const SQUARE_SIDES = [32, 16, 8] as const;
 const LEAST_SIDE = SQUARE_SIDES.at(-1)!;
 /** Pixels between the squares of a fold and those that train, so that patches of both share no pixel. */
 export const GAP_PX = 4;
+/** Pixels by which the gap is wider, because pixels of other cells may be a little wider than those that measure it. */
+const GAP_MARGIN_PX = 0.25;
 
 /** Squares of ground in the coordinates of a grid, so that they do not depend on the cells. Plain data. */
 export interface GroundSquares {
@@ -148,7 +150,7 @@ export function drawFolds(
       squares.set(key, { number: keys.indexOf(key), fold: folds.indexOf(least) });
     }
   const times = (pixels: number) => pixel.map((one) => one * pixels) as [number, number];
-  return { ...chosen, split, seed, squares, size: times(chosen.side), gap: times(GAP_PX) };
+  return { ...chosen, split, seed, squares, size: times(chosen.side), gap: times(GAP_PX + GAP_MARGIN_PX) };
 }
 
 function joinSquares(counts: SquareCounts, factor: number): SquareCounts {

@@ -96,8 +96,8 @@ test('a pixel is near the folds of all squares within the gap, also those of oth
       const found = at.get(cell)!(column, row);
       assert.equal(found.fold, folds.squares.get(squareAt(x, y, 32))!.fold);
       let near = 0;
-      for (const i of [-GAP_PX, 0, GAP_PX])
-        for (const j of [-GAP_PX, 0, GAP_PX]) {
+      for (let i = -GAP_PX; i <= GAP_PX; i++)
+        for (let j = -GAP_PX; j <= GAP_PX; j++) {
           const other = folds.squares.get(squareAt(x + i * pixel[0]!, y + j * pixel[1]!, 32));
           if (other) near |= 1 << other.fold;
         }

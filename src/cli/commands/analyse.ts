@@ -28,6 +28,7 @@ import {
 import { formatBytes, formatPercent, logToStderr, print, printJson, printTable } from '../output.js';
 import {
   type AnalyseFlags,
+  accuracyText,
   analysisCommand,
   intervalText,
   type LabelFlags,
@@ -88,16 +89,12 @@ async function classifyInputs(flags: ClassifyFlags): Promise<object> {
 }
 
 function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
-  const { classes, names, oa, aa, kappa, pixels, split, oaByPlace, compared, calibration, model } = results;
-  const { training, squares, oaInterval, kappaInterval } = results;
+  const { classes, names, oa, split, oaByPlace, compared, calibration, model, training } = results;
   printClassAccuracy(
     classes,
     classes.map(({ code }) => names[code] ?? ''),
   );
-  const where = split === 'place' ? `in ${plural(squares, 'square')} of separate ground` : 'at random';
-  print(
-    `overall accuracy ${formatPercent(oa)}${intervalText(oaInterval, formatPercent)}, average ${formatPercent(aa)}, kappa ${kappa.toFixed(3)}${intervalText(kappaInterval, (value) => value.toFixed(3))}, on ${plural(pixels, 'pixel')} ${where}`,
-  );
+  print(`${accuracyText(results)} ${split === 'place' ? 'of separate ground' : 'at random'}`);
   for (const text of results.warnings) logToStderr(`warning: ${text}`);
   if (oaByPlace !== undefined)
     print(

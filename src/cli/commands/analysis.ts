@@ -144,6 +144,24 @@ type Interval = ClassifyResults['oaInterval'];
 export const intervalText = (interval: Interval, format: (value: number) => string) =>
   interval ? ` (95 % ${interval.map(format).join(' to ')})` : '';
 
+type Accuracy = Pick<
+  ClassifyResults,
+  'oa' | 'oaInterval' | 'aa' | 'kappa' | 'kappaInterval' | 'pixels' | 'squares'
+>;
+
+export function accuracyText({
+  oa,
+  oaInterval,
+  aa,
+  kappa,
+  kappaInterval,
+  pixels,
+  squares,
+}: Accuracy): string {
+  const kappaText = `${kappa.toFixed(3)}${intervalText(kappaInterval, (value) => value.toFixed(3))}`;
+  return `overall accuracy ${formatPercent(oa)}${intervalText(oaInterval, formatPercent)}, average ${formatPercent(aa)}, kappa ${kappaText}, on ${plural(pixels, 'pixel')} in ${plural(squares, 'square')}`;
+}
+
 /** `names`: those of the classes, in their order. */
 export function printClassAccuracy(classes: ClassifyResults['classes'], names: readonly string[]): void {
   const rows = classes.map(({ code, pixels, squares, recall, precision, f1, f1Interval }, c) => [

@@ -15,7 +15,7 @@ import {
 } from '../options.js';
 import { formatPercent, logToStderr, print, printJson, printTable } from '../output.js';
 import {
-  intervalText,
+  accuracyText,
   type LabelFlags,
   labelOptions,
   printClassAccuracy,
@@ -75,12 +75,6 @@ function printScores(results: Timed<ScoreResults>): void {
   for (const { tile, message } of failed) logToStderr(`failed: ${tile}: ${message}`);
   print(`${plural(results.tiles, 'tile')} read, ${formatDuration(results.seconds)}`);
 }
-
-function accuracyText({ oa, oaInterval, aa, kappa, kappaInterval, pixels, squares }: AccuracyOf): string {
-  return `overall accuracy ${formatPercent(oa)}${intervalText(oaInterval, formatPercent)}, average ${formatPercent(aa)}, kappa ${kappa.toFixed(3)}${intervalText(kappaInterval, (value) => value.toFixed(3))}, on ${plural(pixels, 'pixel')} in ${plural(squares, 'square')}`;
-}
-
-type AccuracyOf = NonNullable<ScoreResults['elsewhere']>;
 
 function printAreas({ oa, oaError, classes }: NonNullable<ScoreResults['area']>): void {
   const km2 = (area: number) => area.toPrecision(4);
