@@ -12,6 +12,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   analysis: async () => (await import('./hyperspectral/analysis.js')).benchAnalysis,
   'analysis-nodes': async () => (await import('./hyperspectral/analysis-nodes.js')).benchAnalysisNodes,
   'spectral-net': async () => (await import('./hyperspectral/spectral-net.js')).benchSpectralNet,
+  classifiers: async () => (await import('./hyperspectral/classifiers.js')).benchClassifiers,
   cube: async () => (await import('./ingest/cube.js')).benchCube,
   series: async () => (await import('./imagery/series.js')).benchSeries,
   cloud: async () => (await import('./ingest/cloud.js')).benchCloud,

@@ -5,6 +5,7 @@ import { mapConcurrent, TaskPool } from '../async/index.js';
 import { type MadeTile, selectedTiles } from '../derive/index.js';
 import { messageOf, TilewrightError } from '../errors.js';
 import { unknownBand } from '../expressions/index.js';
+import { gridByName } from '../grid/index.js';
 import type { ImageService } from '../imagery/index.js';
 import {
   addFailure,
@@ -252,34 +253,61 @@ export function selectBands(analysed: AnalysedCollection, kept: readonly number[
   };
 }
 
-const checkSizes = messageCheck(listOf(objectOf({ height: COUNT, tiles: COUNT })));
+const checkSizes = messageCheck(
+  listOf(objectOf({ height: COUNT, tiles: COUNT, geocode: TEXT, pixel: listOf(NUMBER) })),
+);
+
+/** The collection, the rows of its tiles, and width and height of the pixels of its first cell in the unit of the grid. */
+export interface AlikeCollection extends AnalysedCollection {
+  rows: number;
+  pixel: number[];
+}
 
 /** Leaves out tiles whose number of rows differs from `rows`, that of most tiles of all runs. */
-export async function requireOneSize(
-  analysed: AnalysedCollection,
-): Promise<AnalysedCollection & { rows: number }> {
+export async function requireOneSize(analysed: AnalysedCollection): Promise<AlikeCollection> {
   const { context, job, filter, spectrumOf, snapshot, counts } = analysed;
-  const own = new Map<number, number>();
+  const own = new Map<number, TilesOfHeight>();
   for await (const tile of selectedTiles(context.storage, filter, job.isMine)) {
-    const height = snapshot.has(versionHash(tile)) ? spectrumOf(tile)?.group.height : undefined;
-    if (height !== undefined) own.set(height, (own.get(height) ?? 0) + 1);
+    const group = snapshot.has(versionHash(tile)) ? spectrumOf(tile)?.group : undefined;
+    if (group) addHeight(own, { height: group.height, tiles: 1, ...firstPixel(tile, group) });
   }
-  const sent = [...own].map(([height, tiles]) => ({ height, tiles }));
-  const all = new Map<number, number>();
-  for (const { height, tiles } of (await allGatherChecked(job, sent, checkSizes)).flat())
-    all.set(height, (all.get(height) ?? 0) + tiles);
-  const [most = 0] = [...all].sort(([a, m], [b, n]) => n - m || b - a)[0] ?? [];
-  const others = [...own].reduce((sum, [height, tiles]) => sum + (height === most ? 0 : tiles), 0);
+  const all = new Map<number, TilesOfHeight>();
+  for (const one of (await allGatherChecked(job, [...own.values()], checkSizes)).flat()) addHeight(all, one);
+  const most = [...all.values()].sort((a, b) => b.tiles - a.tiles || b.height - a.height)[0];
+  const others = [...own.values()].reduce(
+    (sum, { height, tiles }) => sum + (height === most?.height ? 0 : tiles),
+    0,
+  );
   if (others > 0) addSkipped(counts, OTHER_SIZE, others);
   return {
     ...analysed,
-    rows: most,
+    rows: most?.height ?? 0,
+    pixel: most?.pixel ?? [],
     tiles: analysed.tiles - others,
     spectrumOf: (tile) => {
       const spectrum = spectrumOf(tile);
-      return spectrum?.group.height === most ? spectrum : undefined;
+      return spectrum?.group.height === most?.height ? spectrum : undefined;
     },
   };
+}
+
+/** Number of tiles of one height, and the pixel of the first of their cells. */
+interface TilesOfHeight {
+  height: number;
+  tiles: number;
+  geocode: string;
+  pixel: number[];
+}
+
+function firstPixel({ grid, geocode }: TileRecord, { width, height }: { width: number; height: number }) {
+  const { west, south, east, north } = gridByName(grid).bounds(geocode);
+  return { geocode, pixel: [(east - west) / width, (north - south) / height] };
+}
+
+function addHeight(all: Map<number, TilesOfHeight>, one: TilesOfHeight): void {
+  const other = all.get(one.height);
+  const first = other && other.geocode < one.geocode ? other : one;
+  all.set(one.height, { ...first, tiles: one.tiles + (other?.tiles ?? 0) });
 }
 
 const OTHER_SIZE = 'their pixels have another size than those of most tiles';
@@ -316,30 +344,17 @@ function mostCommon(all: readonly BandCounts[]): string | undefined {
  * TW_ANALYSIS_CHANGED if tiles were deleted or replaced since the bands were chosen, because passes would read different pixels.
  */
 export async function forEachTile(
-  { context, job, collection, filter, spectrumOf, tiles, snapshot, counts }: AnalysedCollection,
+  analysed: AnalysedCollection,
   work: (tile: TileRecord, file: SpectrumFile) => Promise<void>,
 ): Promise<void> {
+  const { context, job, collection, filter, spectrumOf, tiles, snapshot, counts } = analysed;
   const { storage, workers } = context;
-  const one = async ({ tile, spectrum }: { tile: TileRecord; spectrum: TileSpectrum }) => {
-    job.signal.throwIfAborted();
-    try {
-      const groups = tile.groups.filter((group) => group === spectrum.group || group.role === 'mask');
-      await withPinnedTiles(storage, [{ tile, groups }], (fetched) => {
-        addFetched(counts, fetched);
-        return work(tile, spectrumFile(storage, tile, spectrum));
-      });
-      counts.tiles++;
-    } catch (error) {
-      if (job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
-      addFailure(counts, job, tile.id, error, tileAnalysisFailed);
-    }
-  };
   const failed = new Set(counts.failed.map(({ tile }) => tile));
   counts.tiles = 0;
   let present = 0;
   let batch: { tile: TileRecord; spectrum: TileSpectrum }[] = [];
   const finish = async () => {
-    await mapConcurrent(batch, workers.threads + 1, one);
+    await mapConcurrent(batch, workers.threads + 1, (one) => readTile(analysed, one, work));
     batch = [];
   };
   for await (const tile of selectedTiles(storage, filter, job.isMine)) {
@@ -352,6 +367,26 @@ export async function forEachTile(
   if (present === tiles) return;
   await requireCollections(storage, { collections: collection });
   throw tilesChangedWhileReading(collection);
+}
+
+/** Calls `work` with the spectrum of a tile, which is pinned, and updates the counts. A tile that fails is reported. */
+export async function readTile(
+  { context: { storage }, job, counts }: Pick<AnalysedCollection, 'context' | 'job' | 'counts'>,
+  { tile, spectrum }: { tile: TileRecord; spectrum: TileSpectrum },
+  work: (tile: TileRecord, file: SpectrumFile) => Promise<void>,
+): Promise<void> {
+  job.signal.throwIfAborted();
+  try {
+    const groups = tile.groups.filter((group) => group === spectrum.group || group.role === 'mask');
+    await withPinnedTiles(storage, [{ tile, groups }], (fetched) => {
+      addFetched(counts, fetched);
+      return work(tile, spectrumFile(storage, tile, spectrum));
+    });
+    counts.tiles++;
+  } catch (error) {
+    if (job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
+    addFailure(counts, job, tile.id, error, tileAnalysisFailed);
+  }
 }
 
 /** Threads that read the spectra of tiles. They are started once and kept. */

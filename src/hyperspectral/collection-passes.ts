@@ -4,11 +4,11 @@ import { gridByName } from '../grid/index.js';
 import { createTransform, crsFromEpsg } from '../raster/index.js';
 import type { TileRecord } from '../storage/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../utils/json-schema.js';
-import { type AnalysedCollection, allGatherChecked, forEachTile } from './analysis.js';
+import { type AlikeCollection, type AnalysedCollection, allGatherChecked, forEachTile } from './analysis.js';
 import type { SpectrumFile } from './blocks.js';
 import { tooFewPixels } from './errors.js';
-import { type LabelSums, SETS, type SplitKind } from './labelled-pixels.js';
-import { type Labels, openLabels, withLabels } from './labels.js';
+import { ALL, type Folds, type LabelSums, mayTrain, type SquareCounts } from './labelled-pixels.js';
+import { LABELS_OF_MAP, type Labels, openLabels, withLabels } from './labels.js';
 import {
   type BandStatistics,
   CLASS_SUMS,
@@ -109,8 +109,8 @@ function centreOf(
   return [Number(longitude.toFixed(6)), Number(latitude.toFixed(6))];
 }
 
-/** Sums of some sets of labelled pixels. */
-interface ClassStatistics extends BandStatistics {
+/** Sums over the labelled pixels of a training. */
+export interface ClassStatistics extends BandStatistics {
   /** By ascending code. */
   classes: ClassMean[];
 }
@@ -153,43 +153,59 @@ class SetSums {
   }
 }
 
-/** Sums of all runs over sets of labelled pixels, with the same bits on any distribution of the tiles. */
-export interface LabelledSums {
-  /** Statistics of some sets together. Throws TW_ANALYSIS_TOO_FEW_PIXELS. */
-  of(sets: readonly number[]): ClassStatistics;
-  /** For each set: labelled pixels by code. */
-  counts: Map<number, number>[];
+const checkCounts = messageCheck(listOf(objectOf({ square: TEXT, code: COUNT, pixels: COUNT })));
+
+/** Counts the labelled pixels of each square of the least side, in all runs. */
+export async function squareCounts(analysed: AlikeCollection, labels: Labels): Promise<SquareCounts> {
+  const own: { square: string; code: number; pixels: number }[] = [];
+  const open = await openLabels(labels);
+  await forEachTile(analysed, async (tile, file) => {
+    const cell = { grid: tile.grid, geocode: tile.geocode };
+    const found = await withLabels(analysed.context, open, tile, (labels) => {
+      if (labels.isMap) analysed.job.log('warning', `${tile.id}: ${LABELS_OF_MAP}`);
+      return analysed.compute({ kind: 'label-counts', file, cell, labels, pixel: analysed.pixel });
+    });
+    for (const [square, codes] of found ?? [])
+      for (const [code, pixels] of codes) own.push({ square, code, pixels });
+  });
+  const counts: SquareCounts = new Map();
+  for (const { square, code, pixels } of (await allGatherChecked(analysed.job, own, checkCounts)).flat()) {
+    const codes = counts.get(square) ?? new Map<number, number>();
+    counts.set(square, codes.set(code, (codes.get(code) ?? 0) + pixels));
+  }
+  return counts;
 }
 
+/** Returns the statistics of a training over all runs, with the same bits on any distribution of the tiles. */
+export type LabelledSums = (training: number) => ClassStatistics;
+
+/** The returned function throws TW_ANALYSIS_TOO_FEW_PIXELS. */
 export async function labelledSums(
   analysed: AnalysedCollection,
   labels: Labels,
-  split: SplitKind,
+  folds: Folds,
 ): Promise<LabelledSums> {
   const bands = analysed.bands.length;
-  const own = SETS.map(() => new SetSums(bands));
+  const own = Array.from({ length: ALL + 1 }, () => new SetSums(bands));
   const open = await openLabels(labels);
   await forEachTile(analysed, async (tile, file) => {
     const cell = { grid: tile.grid, geocode: tile.geocode };
     const found = await withLabels(analysed.context, open, tile, (labels) =>
-      analysed.compute({ kind: 'label-sums', file, cell, labels, split }),
+      analysed.compute({ kind: 'label-sums', file, cell, labels, folds }),
     );
-    for (const [i, sums] of found?.entries() ?? []) if (sums.all.pixels > 0) own[i].add(file, sums);
+    for (const sums of found ?? [])
+      for (const [training, set] of own.entries()) if (mayTrain(sums.near, training)) set.add(file, sums);
   });
   const sent = own.map((set) => set.sent());
   const messages = await allGatherChecked(analysed.job, sent, checkSets);
-  return {
-    counts: SETS.map((_, set) => {
-      const counts = new Map<number, number>();
-      for (const message of messages)
-        for (const [code, { pixels }] of Object.entries(message[set].classes))
-          counts.set(Number(code), (counts.get(Number(code)) ?? 0) + pixels);
-      return counts;
-    }),
-    of: (sets) => {
-      const total = new SetSums(bands);
-      for (const message of messages) for (const set of sets) total.addSent(message[set]);
-      return total.statistics();
-    },
+  const statistics = new Map<number, ClassStatistics>();
+  return (training) => {
+    const known = statistics.get(training);
+    if (known) return known;
+    const total = new SetSums(bands);
+    for (const message of messages) total.addSent(message[training]);
+    const found = total.statistics();
+    statistics.set(training, found);
+    return found;
   };
 }

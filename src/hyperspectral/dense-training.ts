@@ -117,64 +117,81 @@ interface ScoreTask {
   spectra: LabelledSpectra[];
   classOf: Uint8Array;
   layers: DenseLayer[];
-  temperatures: number[];
+  /** 1 for each class whose pixels are scored. */
+  scored: Uint8Array;
 }
 
-/** Scores of some pixels. All sums are integers, so adding them is exact. */
-export interface ScoreSums {
-  /** Confusion matrix: true classes by rows, predicted classes by columns. */
-  table: number[];
+/** Temperatures that are compared. */
+export const TEMPERATURES = Array.from({ length: 17 }, (_, i) => 2 ** ((i - 4) / 4));
+/** Index of the temperature 1. */
+export const NO_TEMPERATURE = TEMPERATURES.indexOf(1);
+
+/** Scores of the pixels of a square. All sums are integers, so adding them is exact. */
+export interface SquareScores {
+  /** Pixels by true class * number of classes + predicted class. */
+  table: Map<number, number>;
   /** For each temperature: sum of the cross entropy, in units of `SCORE_UNIT`. */
-  losses: number[];
-  /** For each temperature: sum of the squared cross entropies, in units of `SQUARED_ENTROPY_UNIT`. */
-  squares: number[];
-  /**
-   * For each temperature: bins by tenths of the largest probability with the number of pixels, the number of correct pixels, and the sum of
-   * the probabilities in units of `SCORE_UNIT`.
-   */
-  reliability: { pixels: number; right: number; probability: number }[][];
+  losses: Float64Array;
+}
+
+/** Number of pixels, number of correct pixels, and the sum of the largest probabilities in units of `SCORE_UNIT`. */
+export interface ReliabilityBin {
+  pixels: number;
+  right: number;
+  probability: number;
+}
+
+export interface ScoreSums {
+  /** By the number of the square. */
+  squares: Map<number, SquareScores>;
+  /** For each temperature: bins by tenths of the largest probability. */
+  reliability: ReliabilityBin[][];
 }
 
 export const RELIABILITY_BINS = 10;
-/** Unit of sums of squared cross entropies, which only estimate errors. */
-export const SQUARED_ENTROPY_UNIT = 2 ** -10;
 
-export function noScores(classes: number, temperatures: number): ScoreSums {
+export function noScores(): ScoreSums {
   const bins = () =>
     Array.from({ length: RELIABILITY_BINS }, () => ({ pixels: 0, right: 0, probability: 0 }));
-  return {
-    table: new Array<number>(classes ** 2).fill(0),
-    losses: new Array<number>(temperatures).fill(0),
-    squares: new Array<number>(temperatures).fill(0),
-    reliability: Array.from({ length: temperatures }, bins),
-  };
+  return { squares: new Map(), reliability: TEMPERATURES.map(bins) };
+}
+
+function squareIn({ squares }: ScoreSums, square: number): SquareScores {
+  const found = squares.get(square) ?? { table: new Map(), losses: new Float64Array(TEMPERATURES.length) };
+  squares.set(square, found);
+  return found;
 }
 
 export function addScores(to: ScoreSums, more: ScoreSums): void {
-  for (const [at, count] of more.table.entries()) to.table[at] += count;
-  for (const [t, loss] of more.losses.entries()) to.losses[t] += loss;
-  for (const [t, square] of more.squares.entries()) to.squares[t] += square;
-  for (const [t, bins] of more.reliability.entries())
+  for (const [square, { table, losses }] of more.squares) {
+    const own = squareIn(to, square);
+    for (const [at, count] of table) own.table.set(at, (own.table.get(at) ?? 0) + count);
+    for (const [t, loss] of losses.entries()) own.losses[t] += loss;
+  }
+  addReliability(to.reliability, more.reliability);
+}
+
+export function addReliability(to: ReliabilityBin[][], more: readonly (readonly ReliabilityBin[])[]): void {
+  for (const [t, bins] of more.entries())
     for (const [b, { pixels, right, probability }] of bins.entries()) {
-      const bin = to.reliability[t][b];
+      const bin = to[t][b];
       bin.pixels += pixels;
       bin.right += right;
       bin.probability += probability;
     }
 }
 
-export function scoreSums({ spectra, classOf, layers, temperatures }: ScoreTask): ScoreSums {
-  const classes = layers.at(-1)!.bias.length;
+export function scoreSums({ spectra, classOf, layers, scored }: ScoreTask): ScoreSums {
   const bands = layers[0].weights.length / layers[0].bias.length;
   const panel = new PixelPanel(identityEncoding(bands));
   const network = new PanelNetwork(panel, layers);
-  const sums = noScores(classes, temperatures.length);
-  for (const { pixels, codes, values } of spectra)
+  const sums = noScores();
+  for (const { pixels, codes, squares, values } of spectra)
     for (let from = 0; from < pixels; from += PANEL_PIXELS) {
       loadSpectra(values, from * bands, panel.values(panel.pixels) as Float32Array);
-      const labels = codes.subarray(from, Math.min(pixels, from + PANEL_PIXELS));
-      const truths = Array.from(labels, (code) => classOf[code]);
-      addPanelScores(sums, network.forward(), truths, temperatures);
+      const to = Math.min(pixels, from + PANEL_PIXELS);
+      const truths = Array.from(codes.subarray(from, to), (code) => classOf[code]);
+      addPanelScores(sums, network.forward(), { truths, squares: squares.subarray(from, to), scored });
     }
   return sums;
 }
@@ -183,21 +200,21 @@ export function scoreSums({ spectra, classOf, layers, temperatures }: ScoreTask)
 export function addPanelScores(
   sums: ScoreSums,
   scores: ArrayLike<number>,
-  truths: readonly number[],
-  temperatures: readonly number[],
+  { truths, squares, scored }: { truths: readonly number[]; squares: ArrayLike<number>; scored: Uint8Array },
 ): void {
-  const classes = Math.sqrt(sums.table.length);
+  const classes = scored.length;
   const shares = new Float64Array(classes);
   for (const [i, truth] of truths.entries()) {
+    if (scored[truth] === 0) continue;
     let best = 0;
     for (let r = 1; r < classes; r++)
       if (scores[r * PANEL_PIXELS + i] > scores[best * PANEL_PIXELS + i]) best = r;
-    sums.table[truth * classes + best]++;
-    for (const [t, temperature] of temperatures.entries()) {
+    const { table, losses } = squareIn(sums, squares[i]);
+    const at = truth * classes + best;
+    table.set(at, (table.get(at) ?? 0) + 1);
+    for (const [t, temperature] of TEMPERATURES.entries()) {
       const logarithm = softmax(scores, i, classes, shares, temperature);
-      const loss = logarithm - scores[truth * PANEL_PIXELS + i] / temperature;
-      sums.losses[t] += Math.round(loss / SCORE_UNIT);
-      sums.squares[t] += Math.round(loss ** 2 / SQUARED_ENTROPY_UNIT);
+      losses[t] += Math.round((logarithm - scores[truth * PANEL_PIXELS + i] / temperature) / SCORE_UNIT);
       const tenth = Math.min(RELIABILITY_BINS - 1, Math.floor(shares[best] * RELIABILITY_BINS));
       const bin = sums.reliability[t][tenth];
       bin.pixels++;

@@ -113,9 +113,9 @@ export const badLabels = defineError(
 export const fewLabels = defineError(
   'TW_ANALYSIS_FEW_LABELS',
   422,
-  'A classifier needs two classes with training pixels, and validation pixels. Label more pixels in more places, or merge classes.',
-  (what: string) =>
-    `a classifier needs two classes with training pixels, and validation pixels: ${what}; label more pixels in more places, or merge classes`,
+  'A classifier needs labelled pixels of two classes, each in two places. Label more pixels in more places, or score it on random pixels, which overestimates the accuracy.',
+  (what: string, advice: string) =>
+    `a classifier needs labelled pixels of two classes, each in two places: ${what}; ${advice}`,
 );
 
 export const unknownIndex = defineError(

@@ -5,23 +5,25 @@
  * `jobs` (types), `query`, `raster`, `storage` and `training`.
  */
 
-export { type AnomalyResults, spectralAnomalyProcess } from './analyses/anomalies.js';
+export type { AnomalyResults } from './analyses/anomalies.js';
 export { applyClassifier } from './analyses/apply-classifier.js';
-export { type ClassifyResults, spectralClassificationProcess } from './analyses/classification.js';
-export { type ClusterResults, spectralClusteringProcess } from './analyses/clustering.js';
-export { type ContinuumResults, continuumRemovalProcess } from './analyses/continuum-removal.js';
-export { type IndicesResults, NARROW_BAND_INDICES, spectralIndicesProcess } from './analyses/indices.js';
-export { type MatchInputs, type MatchResults, spectralMatchingProcess } from './analyses/matching.js';
-export { type ComponentsResults, mnfProcess, pcaProcess } from './analyses/pca-mnf.js';
-export { type ResampleResults, spectralResamplingProcess } from './analyses/resampling.js';
-export { type SmoothInputs, type SmoothResults, spectralSmoothingProcess } from './analyses/smoothing.js';
-export { type StatsResults, spectralStatisticsProcess } from './analyses/statistics.js';
-export { spectralUnmixingProcess, type UnmixInputs, type UnmixResults } from './analyses/unmixing.js';
+export type { ClassifyResults } from './analyses/classification.js';
+export type { ClusterResults } from './analyses/clustering.js';
+export type { ContinuumResults } from './analyses/continuum-removal.js';
+export { type IndicesResults, NARROW_BAND_INDICES } from './analyses/indices.js';
+export type { MatchInputs, MatchResults } from './analyses/matching.js';
+export type { ComponentsResults } from './analyses/pca-mnf.js';
+export type { ResampleResults } from './analyses/resampling.js';
+export { type ScoreResults, scoreProcess } from './analyses/score-classifier.js';
+export type { SmoothInputs, SmoothResults } from './analyses/smoothing.js';
+export type { StatsResults } from './analyses/statistics.js';
+export type { UnmixInputs, UnmixResults } from './analyses/unmixing.js';
 export { HyperspectralPool } from './analysis.js';
 export type { ClassifyInputs } from './classification/fit.js';
 export { CLASSIFIER, type ClassifierCard } from './classification/stored-classifier.js';
 export { patchSide } from './cnn/net.js';
 export { readLabels } from './labels.js';
 export { readLibrary } from './library.js';
-export { type MapResults, mapProcess } from './map-analysis.js';
+export type { MapResults } from './map-analysis.js';
+export { spectralProcesses } from './processes.js';
 export { readSensor, SENSOR_NAMES } from './sensors.js';

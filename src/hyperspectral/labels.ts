@@ -40,6 +40,8 @@ interface OpenLabels extends Omit<Labels, 'raster'> {
 export interface TileLabels extends Omit<OpenLabels, 'collection'> {
   /** Codes of the same cell. */
   file?: BandFile;
+  /** True if the codes are those of a map that a classifier has made. */
+  isMap?: boolean;
 }
 
 /** Bytes row by row, compressed by zlib, in base64. */
@@ -336,9 +338,17 @@ export async function withLabels<T>(
   const group = groupOfCodes(nearest);
   const read = [{ tile: nearest, groups: [nearest.groups[group]] }];
   return withPinnedTiles(storage, read, () =>
-    work({ names: labels.names, file: bandFile(storage, nearest, { group, band: 0 }) }),
+    work({
+      names: labels.names,
+      file: bandFile(storage, nearest, { group, band: 0 }),
+      isMap: nearest.source !== 'raw',
+    }),
   );
 }
+
+/** Warning of labels that are themselves predictions. */
+export const LABELS_OF_MAP =
+  'its labels are those of a map that a classifier has made, so the scores show how much two maps agree, not how much they are right';
 
 /** Sources whose codes are classes. Codes of other sources number clusters or spectra of a library. */
 const CLASS_SOURCES: TileSource[] = ['raw', 'classify', 'predicted'];

@@ -120,7 +120,7 @@ export async function mapDerivation<Method extends MapMethod>(
 }
 
 /** Distance in pixels up to which a method reads the pixels around a pixel. */
-function neighbourhoodRadius(method: MapMethod): number {
+export function neighbourhoodRadius(method: MapMethod): number {
   if (method.kind === 'local-distance') return (method.outer - 1) / 2;
   return method.kind === 'net' ? (method.side - 1) / 2 : 0;
 }

@@ -5,6 +5,7 @@
 
 import { rmSync } from 'node:fs';
 import type { MadeTile, NewTile } from '../derive/index.js';
+import { type GridName, gridByName } from '../grid/index.js';
 import { codeColours, colourOfCode } from '../imagery/index.js';
 import {
   type CellGroup,
@@ -21,6 +22,8 @@ import {
   bandValidity,
   CUBE_BLOCK_SIDE,
   CubeFile,
+  createTransform,
+  crsFromEpsg,
   isHyperspectral,
   Mask,
   type PixelArray,
@@ -28,6 +31,8 @@ import {
 import type { ClassRecord } from '../storage/index.js';
 import { type Neighbour, pixelNumber, readMaskCodes, type SpectrumFile, spectrumAt } from './blocks.js';
 import { otherScale } from './errors.js';
+import { type GroundSquares, squareOf } from './labelled-pixels.js';
+import { labelCodes, type TileLabels } from './labels.js';
 import { type LocalRx, localRxDistances } from './methods/local-rx.js';
 import { eachPanel, type PixelMethod, pixelFunction } from './methods/methods.js';
 import { PANEL_PIXELS } from './methods/panel.js';
@@ -234,7 +239,12 @@ function validPixels(planes: Float32Array[]): Uint8Array {
 }
 
 /** One plane for each row of the method; NaN for pixels that are not clear or have no value. */
-function planesOf({ file, method, checksScale, around = [] }: MapTask): Float32Array[] {
+function planesOf({
+  file,
+  method,
+  checksScale,
+  around = [],
+}: Pick<MapTask, 'file' | 'method' | 'checksScale' | 'around'>): Float32Array[] {
   if (method.kind === 'local-distance') return [localRxDistances(file, around, method)];
   const { width, height } = file;
   const { rows, evaluate } = pixelFunction(method, file);
@@ -279,8 +289,83 @@ function classRecords({ codes, names, threshold }: MapClasses): ClassRecord[] {
   return classes.map((one) => ({ ...one, colour: hexOf(colourOfCode(one.value)) }));
 }
 
+/** Counts the labels of a tile by the class that a classifier gives to their pixels. Plain data. */
+export interface TallyTask<Method = PixelMethod>
+  extends Pick<MapTask<Method>, 'file' | 'method' | 'checksScale' | 'around'> {
+  kind: 'tally';
+  cell: { grid: GridName; geocode: string };
+  labels: TileLabels;
+  squares: GroundSquares;
+  /** True if the areas of tiles without labels count too. */
+  mapsAll: boolean;
+}
+
+export interface Tally {
+  /** Pixels by label code * 256 + number of the predicted class, by square. */
+  squares: Map<string, Map<number, number>>;
+  /** Labelled pixels whose neighbour to the west has a label too. */
+  touching: number;
+  /** Square metres of each class in the map. */
+  areas: number[];
+}
+
+/** Returns null if the tile has no label and need not be mapped. Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE. */
+export function tally(task: TallyTask): Tally | null {
+  const codes = labelCodes(task.labels, task.cell, task.file);
+  return task.mapsAll || codes.some((code) => code > 0) ? tallyOfPlanes(task, codes, planesOf(task)) : null;
+}
+
+/** `planes`: probabilities of the classes. */
+export function tallyOfPlanes(
+  { file, cell, squares }: Omit<TallyTask<unknown>, 'method'>,
+  codes: Uint8Array,
+  planes: Float32Array[],
+): Tally {
+  const { width, height } = file;
+  const squareAt = squareOf(cell, file, squares);
+  const classes = classesOf(planes, { best: 'most', codes: [...planes.keys()] });
+  const found: Tally = { squares: new Map(), touching: 0, areas: planes.map(() => 0) };
+  const areas = pixelAreas(cell, { width, height });
+  for (const [pixel, own] of classes.entries()) {
+    if (own === NO_CLASS) continue;
+    found.areas[own] += areas[Math.floor(pixel / width)];
+    const code = codes[pixel];
+    if (code === 0) continue;
+    if (pixel % width > 0 && codes[pixel - 1] > 0) found.touching++;
+    const square = squareAt(pixel);
+    const table = found.squares.get(square) ?? new Map<number, number>();
+    found.squares.set(square, table.set(code * 256 + own, (table.get(code * 256 + own) ?? 0) + 1));
+  }
+  return { ...found, areas: found.areas.map(Math.round) };
+}
+
+/** Radius of the sphere with the area of the Earth, metres. */
+const EARTH_RADIUS_M = 6_371_007.2;
+
+/** Square metres of a pixel of each row. */
+function pixelAreas(
+  { grid, geocode }: TallyTask['cell'],
+  { width, height }: { width: number; height: number },
+) {
+  const { epsg, bounds } = gridByName(grid);
+  const { west, south, east, north } = bounds(geocode);
+  const project = createTransform(crsFromEpsg(epsg), 'EPSG:4326');
+  const radians = (degrees: number) => (degrees * Math.PI) / 180;
+  const sines = Array.from({ length: height + 1 }, (_, row) =>
+    Math.sin(radians(project(west, north - (row / height) * (north - south))[1])),
+  );
+  const turn = radians(project(east, south)[0] - project(west, south)[0]) / width;
+  return Array.from(
+    { length: height },
+    (_, row) => EARTH_RADIUS_M ** 2 * turn * (sines[row] - sines[row + 1]),
+  );
+}
+
 /** The code of the best plane of each pixel. */
-function classesOf(planes: Float32Array[], { best, threshold, codes: named }: MapClasses): Uint8Array {
+function classesOf(
+  planes: Float32Array[],
+  { best, threshold, codes: named }: Omit<MapClasses, 'names'>,
+): Uint8Array {
   const sign = best === 'least' ? -1 : 1;
   const codes = new Uint8Array(planes[0].length).fill(NO_CLASS);
   for (let i = 0; i < codes.length; i++) {

@@ -3,8 +3,7 @@
 import { copyToSharedMemory } from '../async/index.js';
 import { fromFloat16, toFloat16 } from '../utils/float16.js';
 import { eachPixelWithNeighbours, type Neighbour, pixelNumber } from './blocks.js';
-import { murmurFinalise } from './hash.js';
-import { eachLabelled, type LabelledTile, SETS, setOf } from './labelled-pixels.js';
+import { eachLabelled, type LabelledTile, pixelHash } from './labelled-pixels.js';
 import { type Standardisation, standardiseValue } from './methods/dense-network.js';
 import { PANEL_PIXELS } from './methods/panel.js';
 
@@ -26,11 +25,16 @@ export function loadSpectra(values: SpectraValues, at: number, into: Float32Arra
   else fromFloat16(part, into);
 }
 
-/** Spectra of pixels of one set. Plain data in shared memory. */
+/** Spectra of pixels of one fold. Plain data in shared memory. */
 export interface LabelledSpectra {
+  fold: number;
+  /** Bits of the folds within the gap. */
+  near: number;
   pixels: number;
   /** Labels of the pixels. */
   codes: Uint8Array;
+  /** Numbers of their squares. */
+  squares: Int32Array;
   /** Standardised values, in panels of 64 pixels: band b of pixel i is at (floor(i / 64) * bands + b) * 64 + i % 64. */
   values: SpectraValues;
 }
@@ -45,17 +49,19 @@ interface SpectraTask extends LabelledTile {
 /** Panels of one part, which is the unit of work of a thread. */
 const PANELS_PER_PART = 16;
 
-/** Returns the pixels of each of `SETS`, in parts. */
-export function labelledSpectra(task: SpectraTask): LabelledSpectra[][] {
+/** Returns the pixels in parts of one fold and of the same folds within the gap. */
+export function labelledSpectra(task: SpectraTask): LabelledSpectra[] {
   const { file, cell, standard, shares, precision } = task;
   const size = standard.centre.length;
-  const sets = SETS.map(() => ({ codes: [] as number[], panels: [] as Float32Array[] }));
+  const sets = new Map<string, PixelSet>();
   eachLabelled(task, (block, groups) => {
-    for (const { set, code, indexes } of groups) {
-      const { codes, panels } = sets[set];
+    for (const { fold, near, square, code, indexes } of groups) {
+      const set = sets.get(`${fold} ${near}`) ?? { fold, near, codes: [], squares: [], panels: [] };
+      sets.set(`${fold} ${near}`, set);
+      const { codes, squares, panels } = set;
       for (const index of indexes) {
         const pixel = pixelNumber(block, index, file.width);
-        if (samplingHash(cell.geocode, pixel) >= shares[code]) continue;
+        if (!isSampled(cell.geocode, pixel, shares[code])) continue;
         const at = codes.length % PANEL_PIXELS;
         if (at === 0) panels.push(new Float32Array(size * PANEL_PIXELS));
         const panel = panels.at(-1)!;
@@ -64,27 +70,39 @@ export function labelledSpectra(task: SpectraTask): LabelledSpectra[][] {
           panel[b * PANEL_PIXELS + at] = standardiseValue(value, b, standard);
         }
         codes.push(code);
+        squares.push(square);
       }
     }
   });
-  return sets.map(({ codes, panels }) => {
+  return [...sets.values()].flatMap((set) => {
     const parts: LabelledSpectra[] = [];
-    for (let first = 0; first < panels.length; first += PANELS_PER_PART) {
-      const end = first + PANELS_PER_PART;
-      const labels = codes.slice(first * PANEL_PIXELS, end * PANEL_PIXELS);
-      parts.push(partOf(panels.slice(first, end), labels, precision));
-    }
+    for (let first = 0; first < set.panels.length; first += PANELS_PER_PART)
+      parts.push(partOf(set, first, precision));
     return parts;
   });
 }
 
-function partOf(panels: Float32Array[], codes: number[], precision: Precision): LabelledSpectra {
-  const length = panels[0].length;
+interface PixelSet {
+  fold: number;
+  near: number;
+  codes: number[];
+  squares: number[];
+  panels: Float32Array[];
+}
+
+function partOf(set: PixelSet, first: number, precision: Precision): LabelledSpectra {
+  const panels = set.panels.slice(first, first + PANELS_PER_PART);
+  const { length } = panels[0];
   const values = new Float32Array(length * panels.length);
   for (const [p, panel] of panels.entries()) values.set(panel, p * length);
+  const range = [first * PANEL_PIXELS, (first + PANELS_PER_PART) * PANEL_PIXELS] as const;
+  const codes = Uint8Array.from(set.codes.slice(...range));
   return {
+    fold: set.fold,
+    near: set.near,
     pixels: codes.length,
-    codes: copyToSharedMemory(Uint8Array.from(codes)),
+    codes: copyToSharedMemory(codes),
+    squares: copyToSharedMemory(Int32Array.from(set.squares.slice(...range))),
     values: copyToSharedMemory(inPrecision(values, precision)),
   };
 }
@@ -101,14 +119,8 @@ export function sampleFractions(pixels: ReadonlyMap<number, number>, most: numbe
   return shares;
 }
 
-/** A number in [0, 1) that depends only on the position of a pixel (FNV-1a, then `murmurFinalise`). */
-function samplingHash(geocode: string, pixel: number): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < geocode.length; i++) hash = Math.imul(hash ^ geocode.charCodeAt(i), 0x01000193);
-  return (murmurFinalise(Math.imul(hash ^ pixel, 0x01000193)) >>> 0) / 2 ** 32;
-}
-
-const ALL_SETS = 2 ** SETS.length - 1;
+const isSampled = (geocode: string, pixel: number, share: number) =>
+  pixelHash(geocode, pixel) / 2 ** 32 < share;
 
 /** Plain data in shared memory. */
 export interface LabelledPatches {
@@ -116,10 +128,11 @@ export interface LabelledPatches {
   spectra: SpectraValues;
   /** Labels of the labelled pixels, row by row. */
   codes: Uint8Array;
-  /** Sets of the labelled pixels, indexes of `SETS`. */
-  sets: Uint8Array;
-  /** The sets whose squares the patches overlap: bit s is set for set s. */
-  shown: Uint8Array;
+  /** Folds of the labelled pixels, and bits of the folds within the gap, so that other patches show none of their pixels. */
+  folds: Uint8Array;
+  near: Uint8Array;
+  /** Numbers of their squares. */
+  squares: Int32Array;
   /** Indexes of the side x side spectra of each patch, row by row; -1 for pixels without data. */
   patches: Int32Array;
 }
@@ -134,24 +147,20 @@ interface PatchesTask extends LabelledTile {
 }
 
 export function labelledPatches(task: PatchesTask): LabelledPatches {
-  const { file, cell, split, standard, shares, side, around, precision } = task;
+  const { file, cell, standard, shares, side, around, precision } = task;
   const bands = standard.centre.length;
-  const labelled: { pixel: number; set: number; code: number }[] = [];
+  const labelled: { pixel: number; fold: number; near: number; square: number; code: number }[] = [];
   eachLabelled(task, (block, groups) => {
-    for (const { set, code, indexes } of groups)
+    for (const { indexes, ...group } of groups)
       for (const index of indexes) {
         const pixel = pixelNumber(block, index, file.width);
-        if (samplingHash(cell.geocode, pixel) < shares[code]) labelled.push({ pixel, set, code });
+        if (isSampled(cell.geocode, pixel, shares[group.code])) labelled.push({ pixel, ...group });
       }
   });
   labelled.sort((a, b) => a.pixel - b.pixel);
 
   const reach = (side - 1) / 2;
   const width = file.width + 2 * reach;
-  const setAt = setOf(cell.geocode, split);
-  // In a random split, patches always contain pixels of other sets. The comparison with the split by place shows this effect.
-  const shownBy = (pixel: number) =>
-    split === 'random' ? 0 : setsIn(file, setAt, pixel % file.width, Math.floor(pixel / file.width), reach);
   /** Positions of a patch in the widened tile. */
   const positions = labelled.flatMap(({ pixel }) => {
     const corner = Math.floor(pixel / file.width) * width + (pixel % file.width);
@@ -175,29 +184,9 @@ export function labelledPatches(task: PatchesTask): LabelledPatches {
     // The end is unused if pixels have no data.
     spectra: found * bands === most ? spectra : copyToSharedMemory(spectra.subarray(0, found * bands)),
     codes: copyToSharedMemory(Uint8Array.from(labelled, ({ code }) => code)),
-    sets: copyToSharedMemory(Uint8Array.from(labelled, ({ set }) => set)),
-    shown: copyToSharedMemory(Uint8Array.from(labelled, ({ pixel, set }) => shownBy(pixel) | (1 << set))),
+    folds: copyToSharedMemory(Uint8Array.from(labelled, ({ fold }) => fold)),
+    near: copyToSharedMemory(Uint8Array.from(labelled, ({ near }) => near)),
+    squares: copyToSharedMemory(Int32Array.from(labelled, ({ square }) => square)),
     patches: copyToSharedMemory(Int32Array.from(positions, (at) => numbers[at])),
   };
-}
-
-/**
- * Bits of the sets whose squares overlap a patch around a pixel. Patches are smaller than the squares of a set, so the corners suffice.
- * Pixels beyond the tile belong to another cell and may be of any set.
- */
-function setsIn(
-  { width, height }: { width: number; height: number },
-  setAt: (column: number, row: number) => number,
-  column: number,
-  row: number,
-  reach: number,
-): number {
-  const [west, east, north, south] = [column - reach, column + reach, row - reach, row + reach];
-  if (west < 0 || north < 0 || east >= width || south >= height) return ALL_SETS;
-  return (
-    (1 << setAt(west, north)) |
-    (1 << setAt(east, north)) |
-    (1 << setAt(west, south)) |
-    (1 << setAt(east, south))
-  );
 }

@@ -2,9 +2,9 @@
 import { handleTasksByKind } from '../async/index.js';
 import { pcaOrMnf } from './components.js';
 import { gradientSums, scoreSums } from './dense-training.js';
-import { labelSums } from './labelled-pixels.js';
+import { labelCounts, labelSums } from './labelled-pixels.js';
 import { whitening } from './linear-algebra.js';
-import { makeOutputTile } from './output-tile.js';
+import { makeOutputTile, tally } from './output-tile.js';
 import { labelledPatches, labelledSpectra } from './samples.js';
 import { tileSums } from './sums.js';
 import { drawWeightedPixel, nearestSums, tileExtremes } from './tile-passes.js';
@@ -16,12 +16,14 @@ const HANDLERS = {
   extremes: tileExtremes,
   draw: drawWeightedPixel,
   nearest: nearestSums,
+  'label-counts': labelCounts,
   'label-sums': labelSums,
   spectra: labelledSpectra,
   patches: labelledPatches,
   gradient: gradientSums,
   score: scoreSums,
   map: makeOutputTile,
+  tally,
 };
 
 export type HyperspectralHandlers = typeof HANDLERS;

@@ -25,18 +25,29 @@ export function bootstrapInterval(
   sizes: readonly number[],
   statistic: (...drawn: Uint32Array[]) => number,
 ): Interval | undefined {
-  if (sizes.some((size) => size < MIN_UNITS)) return undefined;
+  return bootstrapIntervals(sizes, (...drawn) => [statistic(...drawn)])[0];
+}
+
+/** The intervals of several statistics of the same draws; an empty list with too few units. */
+export function bootstrapIntervals(
+  sizes: readonly number[],
+  statistics: (...drawn: Uint32Array[]) => readonly number[],
+): (Interval | undefined)[] {
+  if (sizes.some((size) => size < MIN_UNITS)) return [];
   const random = randomStream(SEED);
-  const values: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const value = statistic(...sizes.map((size) => drawnCounts(size, random.next)));
-    if (Number.isFinite(value)) values.push(value);
-  }
-  if (values.length === 0) return undefined;
-  const sorted = Float64Array.from(values).sort();
-  // As many values below as above, so that the interval of the negative statistic is the negative interval.
-  const outside = Math.floor(tailOf(Math.min(...sizes)) * sorted.length);
-  return [sorted[outside]!, sorted[sorted.length - 1 - outside]!];
+  const rounds = Array.from({ length: ROUNDS }, () =>
+    statistics(...sizes.map((size) => drawnCounts(size, random.next))),
+  );
+  const tail = tailOf(Math.min(...sizes));
+  return rounds[0]!.map((_, s) => {
+    const sorted = Float64Array.from(rounds, (values) => values[s]!)
+      .filter(Number.isFinite)
+      .sort();
+    if (sorted.length === 0) return undefined;
+    // As many values below as above, so that the interval of the negative statistic is the negative interval.
+    const outside = Math.floor(tail * sorted.length);
+    return [sorted[outside]!, sorted[sorted.length - 1 - outside]!];
+  });
 }
 
 function drawnCounts(size: number, random: () => number): Uint32Array {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { writeGroundCube, writeGroundLabels } from '../hyperspectral/labelled-ground.js';
 import { writePlantedCube } from '../hyperspectral/planted.js';
 import { tilewright } from '../support/command.js';
 import { tempFolder } from '../support/temp.js';
@@ -70,7 +71,10 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
     ...which,
   );
   assert.equal(epochs.code, 2);
-  assert.match(epochs.stderr, /epochs apply only to the classifiers cnn1d, .*TW_ANALYSIS_NET_OPTION/);
+  assert.match(
+    epochs.stderr,
+    /epochs apply only to the classifiers cnn1d and resnet3d.*TW_ANALYSIS_NET_OPTION/,
+  );
   const maps = await tilewright('search', '--source', 'unmix', '--format', 'json', ...which);
   assert.ok(JSON.parse(maps.stdout).features.length > 0);
 
@@ -142,4 +146,45 @@ test('indices, smoothing, resampling and continuum removal by the command', asyn
   const even = await tilewright('analyse', 'smooth', '--window-bands', '4', ...which);
   assert.equal(even.code, 2);
   assert.match(even.stderr, /a window of 4 bands.*TW_ANALYSIS_SMOOTHING/);
+});
+
+test('a classifier is trained and scored on other labels by the commands', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const cube = writeGroundCube(folder, 'cube');
+  const which = ['--collection', 'cubes', ...target];
+  assert.equal((await tilewright('ingest', cube, '--precision', '5', ...which)).code, 0);
+  const west = writeGroundLabels(folder, 'west', (column, row) => column < 60 && (column + row) % 3 === 0);
+  const classify = await tilewright('analyse', 'classify', '--classifier', 'lda', '--labels', west, ...which);
+  assert.equal(classify.code, 0, classify.stderr);
+  assert.match(classify.stdout, /code +class +pixels +squares +recall +precision +F1 +95 % interval\n/);
+  assert.match(
+    classify.stdout,
+    /overall accuracy \S+ % \(95 % \S+ % to \S+ %\), average \S+ %, kappa \S+ \(95 % .* squares of separate ground/,
+  );
+  const [id] = /classifier_cubes_\w+/.exec(classify.stdout)!;
+  const sample = writeGroundLabels(folder, 'sample', (column, row) => column % 5 === 0 && row % 7 === 0);
+  const score = (...more: string[]) => tilewright('score', id, ...more, ...which);
+  const plain = await score('--labels', sample);
+  assert.equal(plain.code, 0, plain.stderr);
+  assert.match(plain.stdout, /on ground that did not train the classifier: overall accuracy/);
+  assert.match(plain.stdout, /label \/ map +class 1 +class 2 +class 3\nclass 1 +\d+/);
+  assert.match(plain.stdout, /areas are not estimated: the labels are not declared .* --sample random/);
+  assert.match(plain.stderr, /warning: \d+ of \d+ labelled pixels lie on ground that trained/);
+  // The advice of the reason.
+  const areas = await score('--labels', sample, '--sample', 'random', '--datetime', '2024-06-01');
+  assert.equal(areas.code, 0, areas.stderr);
+  assert.match(areas.stdout, /class 3 +\S+ +\S+ \+- \S+ +\S+ % \+- \S+ %/);
+  const json = JSON.parse((await score('--labels', sample, '--format', 'json')).stdout);
+  assert.equal(json.model, id);
+  assert.equal(
+    json.confusion.flat().reduce((sum: number, count: number) => sum + count, 0),
+    json.pixels,
+  );
+  const unlabelled = await score();
+  assert.equal(unlabelled.code, 2);
+  assert.match(unlabelled.stderr, /--labels FILE or --label-collection ID .*TW_CLI_LABELS/);
+  const wrong = await tilewright('score', 'ndvi', '--labels', sample, ...target);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /must be the id of a classifier/);
 });

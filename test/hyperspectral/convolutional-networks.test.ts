@@ -5,13 +5,10 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { loadEngine, type Tf } from '../../src/engines/index.js';
-import { gridByName } from '../../src/grid/index.js';
 import type { SpectrumFile } from '../../src/hyperspectral/blocks.js';
 import { eachPatch, GROUP, NetCompute, type PixelGroup } from '../../src/hyperspectral/cnn/compute.js';
 import { NETS, type NetName, patchSide } from '../../src/hyperspectral/cnn/net.js';
 import { type ClassifyResults, readLabels } from '../../src/hyperspectral/index.js';
-import { setOf } from '../../src/hyperspectral/labelled-pixels.js';
-import { labelledPatches } from '../../src/hyperspectral/samples.js';
 import { readImage } from '../../src/raster/index.js';
 import { exportOnnx, loadModel, type PredictResults } from '../../src/training/index.js';
 import { fromFloat16, toFloat16 } from '../../src/utils/float16.js';
@@ -168,52 +165,6 @@ test('the patches of a tile equal those of its parts, which read the pixels arou
     });
   }
   assert.equal(seen, found.size);
-});
-
-test('a labelled pixel names all sets whose squares of ground its patch overlaps', async (t) => {
-  const folder = await tempFolder(t);
-  const [width, height] = [100, 80];
-  const band = Int16Array.from({ length: width * height }, (_, i) => i % 1000);
-  const size = { width, height, dataType: 'int16' } as const;
-  const path = await writeRaster(join(folder, 'tile.tif'), { ...size, bands: [band], nodata: -9999 });
-  const file: SpectrumFile = {
-    ...{ ...imageFile(path), ...size, nodata: -9999, mask: undefined, bands: [0], scales: [1], offsets: [0] },
-  };
-  const { west, south, east, north } = gridByName('geohash').bounds('u33d');
-  const entire = [
-    [west, south],
-    [east, south],
-    [east, north],
-    [west, north],
-    [west, south],
-  ];
-  const labels = { features: [{ code: 1, geometry: { type: 'Polygon', coordinates: [entire] } }] };
-  const standard = { centre: new Float64Array(1), deviation: new Float64Array(1).fill(1) };
-  const found = labelledPatches({
-    file,
-    cell: { grid: 'geohash', geocode: 'u33d' },
-    labels,
-    standard,
-    around: [],
-    split: 'place',
-    shares: new Float64Array(256).fill(1),
-    side: 5,
-    precision: 'full',
-  });
-  assert.equal(found.codes.length, width * height);
-  const setAt = setOf('u33d', 'place');
-  let apart = 0;
-  for (let pixel = 0; pixel < width * height; pixel++) {
-    const [column, row] = [pixel % width, Math.floor(pixel / width)];
-    let bits = 0;
-    for (let y = row - 2; y <= row + 2; y++)
-      for (let x = column - 2; x <= column + 2; x++)
-        bits |= x < 0 || y < 0 || x >= width || y >= height ? 0b111 : 1 << setAt(x, y);
-    assert.equal(found.shown[pixel], bits, `${column} ${row}`);
-    assert.equal(found.sets[pixel], setAt(column, row));
-    if (bits === 1 << found.sets[pixel]!) apart++;
-  }
-  assert.ok(apart > 1000 && apart < width * height - 1000, `${apart}`);
 });
 
 const BANDS = 90;

@@ -4,10 +4,6 @@ import { test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { loadEngine } from '../../src/engines/load.js';
 import { decodedSums, encodedSums } from '../../src/hyperspectral/classification/dataset.js';
-import {
-  type ClassifierCandidate,
-  oneStandardErrorRule,
-} from '../../src/hyperspectral/classification/selection.js';
 import { gradientSums, SCORE_UNIT } from '../../src/hyperspectral/dense-training.js';
 import {
   centredLayers,
@@ -40,7 +36,14 @@ function spectraOf(rows: Float64Array[], codes: Uint8Array<ArrayBuffer>) {
   const values = new Float32Array(Math.ceil(pixels / 64) * 64 * bands);
   for (const [i, row] of rows.entries())
     for (const [b, value] of row.entries()) values[(Math.floor(i / 64) * bands + b) * 64 + (i % 64)] = value;
-  return { pixels, codes, values } satisfies LabelledSpectra;
+  return {
+    fold: 0,
+    near: 1,
+    pixels,
+    codes,
+    squares: new Int32Array(pixels),
+    values,
+  } satisfies LabelledSpectra;
 }
 
 const classOf = Uint8Array.from({ length: 256 }, (_, code) => Math.max(0, code - 1));
@@ -91,6 +94,7 @@ for (const sizes of [
     // In parts and in a different order.
     const panel = 64 * sizes[0]!;
     const parts = [1, 2, 0].map((p) => ({
+      ...spectra,
       pixels: Math.min(64, 150 - 64 * p),
       codes: codes.slice(64 * p, 64 * (p + 1)),
       values: spectra.values.slice(p * panel, (p + 1) * panel),
@@ -197,15 +201,6 @@ test('the covariance of correlated bands saves most evaluations and leads to the
   const preconditioned = await search(preconditioner(covariance, sizes, penalty));
   assert.ok(preconditioned.count * 2 < plain.count, `${preconditioned.count} of ${plain.count}`);
   assert.ok(preconditioned.value < plain.value + 1e-4, `${preconditioned.value} ${plain.value}`);
-});
-
-test('a perceptron uses a weaker penalty only for a gain above one standard error', () => {
-  const of = (strength: number, entropy: number, entropyError: number): ClassifierCandidate => ({
-    ...{ classifier: 'mlp', strength, entropy, entropyError, tuned: 0.5, temperature: 1 },
-  });
-  assert.equal(oneStandardErrorRule([of(1e-3, 0.8, 0.06), of(1e-2, 0.85, 0.05)]).strength, 1e-2);
-  assert.equal(oneStandardErrorRule([of(1e-3, 0.8, 0.04), of(1e-2, 0.85, 0.05)]).strength, 1e-3);
-  assert.equal(oneStandardErrorRule([of(1e-3, 0, 0), of(1e-2, 0, 0)]).strength, 1e-2);
 });
 
 test('a covariance that cannot be factored is ignored', () => {

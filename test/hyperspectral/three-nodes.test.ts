@@ -3,7 +3,12 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { MapResults, StatsResults } from '../../src/hyperspectral/index.js';
+import type {
+  ClassifyResults,
+  MapResults,
+  ScoreResults,
+  StatsResults,
+} from '../../src/hyperspectral/index.js';
 import { openNode } from '../../src/node.js';
 import { type Item, itemsOf, resultsOf, Servers, startJob, until } from '../jobs/servers.js';
 import { atEnd } from '../support/at-end.js';
@@ -118,6 +123,13 @@ test('three nodes give the same bits as one node', { skip: noEtcd }, async (t) =
       }
     }
     assert.equal(tiles.length, made.tiles);
+    if (name !== 'classify') continue;
+    const of = (results: MapResults) => ({ model: (results as ClassifyResults).model, labels, filter });
+    const scored = await resultsOf<ScoreResults>(b, await startJob(a, 'score', of(made)));
+    const scoredAlone = (await runJob<ScoreResults>(single, 'score', of(wanted.results))).results;
+    assert.ok(scored.pixels > 0);
+    for (const member of ['confusion', 'oaInterval', 'classes', 'trained', 'tiles'] as const)
+      assert.deepEqual(scored[member], scoredAlone[member]);
   }
 
   // Sums over hundreds of bands have megabytes as text.

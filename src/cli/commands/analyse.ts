@@ -18,7 +18,6 @@ import type {
   UnmixResults,
 } from '../../hyperspectral/index.js';
 import { plural } from '../../utils/text.js';
-import { labelsMissing } from '../errors.js';
 import {
   createOption,
   parseIntegerOption,
@@ -29,38 +28,39 @@ import {
 import { formatBytes, formatPercent, logToStderr, print, printJson, printTable } from '../output.js';
 import {
   type AnalyseFlags,
+  accuracyText,
   analysisCommand,
+  intervalText,
+  type LabelFlags,
   LIBRARY_FILE_HELP,
+  labelOptions,
   loadingText,
+  printClassAccuracy,
   printMaps,
+  readLabelsInput,
   readLibraryInput,
   targetsOption,
 } from './analysis.js';
 
-type ClassifyFlags = AnalyseFlags & {
-  labels?: string;
-  labelCollection?: string;
-  classifier?: ClassifyInputs['classifier'];
-  split: NonNullable<ClassifyInputs['split']>;
-} & Pick<ClassifyInputs, 'epochs' | 'precision' | 'seed'>;
+type ClassifyFlags = AnalyseFlags &
+  LabelFlags & {
+    classifier?: ClassifyInputs['classifier'];
+    split: NonNullable<ClassifyInputs['split']>;
+  } & Pick<ClassifyInputs, 'epochs' | 'precision' | 'seed'>;
 
 const classifyCommand = () =>
   analysisCommand<ClassifyResults, ClassifyFlags>({
     name: 'classify',
     description: 'maps of classes and their probabilities, from labelled pixels',
     options: [
-      createOption(
-        '--labels <file>',
-        'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
-      ),
-      createOption('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'),
+      ...labelOptions(),
       createOption(
         '--classifier <name>',
-        'linear discriminant analysis, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), or also over the ground (resnet3d); default: the best of the first three on tuning pixels',
+        'linear discriminant analysis, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), or also over the ground (resnet3d); default: the simplest of the first three whose cross-entropy is within one standard error of the least',
       ).choices(['lda', 'logistic', 'mlp', 'cnn1d', 'resnet3d'] satisfies ClassifyInputs['classifier'][]),
       createOption(
         '--split <how>',
-        'validate on separate ground (place), or on random pixels, which overestimates the accuracy',
+        'score squares of ground that did not train (place), or random pixels, which overestimates the accuracy',
       )
         .choices(['place', 'random'])
         .default('place'),
@@ -73,46 +73,29 @@ const classifyCommand = () =>
         '--precision <how>',
         'full precision, or mixed precision, which stores spectra in float16 and halves the bytes of gradients',
       ).choices(['full', 'mixed'] satisfies ClassifyInputs['precision'][]),
-      createOption('--seed <n>', 'seed of the initial weights of a network', parseIntegerOption),
+      createOption(
+        '--seed <n>',
+        'seed of the folds of ground, and of the initial weights of networks',
+        parseIntegerOption,
+      ),
     ],
     inputsOf: classifyInputs,
     print: printClasses,
   });
 
 async function classifyInputs(flags: ClassifyFlags): Promise<object> {
-  const { labels: file, labelCollection, classifier, split, epochs, precision, seed } = flags;
-  if ((file === undefined) === (labelCollection === undefined)) throw labelsMissing();
-  const { readLabels } = await import('../../hyperspectral/index.js');
-  const labels = file === undefined ? { collection: labelCollection } : await readLabels(file);
-  return { labels, classifier, split, epochs, precision, seed };
+  const { classifier, split, epochs, precision, seed } = flags;
+  return { labels: await readLabelsInput(flags), classifier, split, epochs, precision, seed };
 }
 
-/** With fewer, the standard error of a recall of 90 % is above 5 points. */
-const MIN_PIXELS_PER_CLASS = 36;
-
 function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
-  const { classes, names, oa, aa, kappa, pixels, split, oaByPlace, compared, calibration, model } = results;
-  const { training } = results;
-  const rows = classes.map(({ code, pixels, recall, precision, f1 }) => [
-    `${code}`,
-    names[code] ?? '',
-    `${pixels}`,
-    formatPercent(recall),
-    formatPercent(precision),
-    f1.toFixed(3),
-  ]);
-  printTable([['code', 'class', 'pixels', 'recall', 'precision', 'F1'], ...rows]);
-  const scarce = classes
-    .filter(({ pixels }) => pixels < MIN_PIXELS_PER_CLASS)
-    .map(({ code }) => names[code] ?? `${code}`);
-  if (scarce.length > 0)
-    print(
-      `with fewer than ${MIN_PIXELS_PER_CLASS} pixels, the scores of ${scarce.join(', ')} are uncertain by more than 5 points`,
-    );
-  const where = split === 'place' ? 'of separate ground' : 'at random';
-  print(
-    `overall accuracy ${formatPercent(oa)}, average ${formatPercent(aa)}, kappa ${kappa.toFixed(3)}, on ${plural(pixels, 'pixel')} ${where}`,
+  const { classes, names, oa, split, oaByPlace, compared, calibration, model, training } = results;
+  printClassAccuracy(
+    classes,
+    classes.map(({ code }) => names[code] ?? ''),
   );
+  print(`${accuracyText(results)} ${split === 'place' ? 'of separate ground' : 'at random'}`);
+  for (const text of results.warnings) logToStderr(`warning: ${text}`);
   if (oaByPlace !== undefined)
     print(
       `on separate ground it is ${formatPercent(oaByPlace)}: the random split overestimates it by ${(100 * (oa - oaByPlace)).toFixed(1)} points`,
@@ -120,20 +103,23 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
   const tried = compared.map((one) => [
     one.classifier === results.classifier ? `${one.classifier} (chosen)` : one.classifier,
     `${one.strength}`,
-    one.entropy?.toFixed(3) ?? '',
-    formatPercent(one.tuned),
-    formatPercent(one.oa),
+    one.entropy.toFixed(3),
+    one.excess === 0 ? '' : `${one.excess.toFixed(3)} +- ${one.excessError?.toFixed(3) ?? '?'}`,
+    `${formatPercent(one.oa)}${intervalText(one.oaInterval, formatPercent)}`,
     formatPercent(one.aa),
     one.kappa.toFixed(3),
   ]);
   print();
-  const titles = ['classifier', 'strength', 'tuning entropy', 'tuning OA', 'OA', 'AA', 'kappa'];
+  const titles = ['classifier', 'strength', 'cross-entropy', 'above the least', 'OA', 'AA', 'kappa'];
   printTable([titles, ...tried]);
-  if (flags.classifier === undefined && compared.some(({ entropy }) => entropy > 0))
-    print(`${results.classifier} was chosen because it has the lowest cross-entropy on the tuning pixels`);
+  if (flags.classifier === undefined)
+    print(
+      `${results.classifier} was chosen as the simplest whose cross-entropy is within one standard error of the least`,
+    );
+  else warnOfWorse(results);
   const { error, uncalibrated, temperature } = calibration;
   print(
-    `calibration error of the probabilities ${formatPercent(error)} with temperature ${temperature.toFixed(2)}, ${formatPercent(uncalibrated)} without`,
+    `calibration error of the probabilities ${formatPercent(error)} with the temperatures that other ground supports, ${formatPercent(uncalibrated)} without; temperature of the map ${temperature.toFixed(2)}`,
   );
   if (training) {
     const { parameters, epochs, engine, precision, spectraBytes, gradientBytes } = training;
@@ -144,6 +130,16 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
   }
   printMaps(results);
   print(`${model}: tilewright predict ${model} --collection OTHER`);
+}
+
+/** Warns if a simpler classifier than the requested one is better by more than one standard error. */
+function warnOfWorse({ classifier, compared }: ClassifyResults): void {
+  const { excess, excessError } = compared.find((one) => one.classifier === classifier)!;
+  const better = compared.find((one) => one.excess === 0)!;
+  if (excess > (excessError ?? Infinity))
+    logToStderr(
+      `warning: ${better.classifier} is better by ${excess.toFixed(3)} of cross-entropy, with a standard error of ${excessError!.toFixed(3)}`,
+    );
 }
 
 const clusterCommand = () =>

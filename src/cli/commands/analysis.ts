@@ -3,11 +3,11 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command, type Option } from 'commander';
 import { formatDuration } from '../../html/index.js';
-import type { MapResults } from '../../hyperspectral/index.js';
+import type { ClassifyResults, MapResults } from '../../hyperspectral/index.js';
 import type { TileCounts, Timed } from '../../jobs/index.js';
 import { plural } from '../../utils/text.js';
 import { runJob, withConnection } from '../connection.js';
-import { noSuchTargets } from '../errors.js';
+import { labelsMissing, noSuchTargets } from '../errors.js';
 import {
   addOptions,
   createOption,
@@ -18,7 +18,7 @@ import {
   toFilterParams,
   withJobOptions,
 } from '../options.js';
-import { logToStderr, print, printJson } from '../output.js';
+import { formatPercent, logToStderr, print, printJson, printTable } from '../output.js';
 
 export type AnalyseFlags = JobOptions & { bands?: string; output?: string };
 
@@ -116,4 +116,61 @@ export async function readLibraryInput(path: string, targets: string | undefined
     );
   const chosen = names ? spectra.filter(({ name }) => names.includes(name)) : spectra;
   return { wavelengths, spectra: chosen };
+}
+
+export interface LabelFlags {
+  labels?: string;
+  labelCollection?: string;
+}
+
+export const labelOptions = () => [
+  createOption(
+    '--labels <file>',
+    'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
+  ),
+  createOption('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'),
+];
+
+/** The input of a request. Throws TW_CLI_LABELS and the errors of labels. */
+export async function readLabelsInput({ labels, labelCollection }: LabelFlags): Promise<object> {
+  if ((labels === undefined) === (labelCollection === undefined)) throw labelsMissing();
+  if (labels === undefined) return { collection: labelCollection };
+  const { readLabels } = await import('../../hyperspectral/index.js');
+  return readLabels(labels);
+}
+
+type Interval = ClassifyResults['oaInterval'];
+
+export const intervalText = (interval: Interval, format: (value: number) => string) =>
+  interval ? ` (95 % ${interval.map(format).join(' to ')})` : '';
+
+type Accuracy = Pick<
+  ClassifyResults,
+  'oa' | 'oaInterval' | 'aa' | 'kappa' | 'kappaInterval' | 'pixels' | 'squares'
+>;
+
+export function accuracyText({
+  oa,
+  oaInterval,
+  aa,
+  kappa,
+  kappaInterval,
+  pixels,
+  squares,
+}: Accuracy): string {
+  const kappaText = `${kappa.toFixed(3)}${intervalText(kappaInterval, (value) => value.toFixed(3))}`;
+  return `overall accuracy ${formatPercent(oa)}${intervalText(oaInterval, formatPercent)}, average ${formatPercent(aa)}, kappa ${kappaText}, on ${plural(pixels, 'pixel')} in ${plural(squares, 'square')}`;
+}
+
+/** `names`: those of the classes, in their order. */
+export function printClassAccuracy(classes: ClassifyResults['classes'], names: readonly string[]): void {
+  const rows = classes.map(({ code, pixels, squares, recall, precision, f1, f1Interval }, c) => [
+    `${code}`,
+    names[c]!,
+    `${pixels}`,
+    `${squares}`,
+    ...(pixels > 0 ? [formatPercent(recall), formatPercent(precision), f1.toFixed(3)] : ['', '', '']),
+    f1Interval ? f1Interval.map((value) => value.toFixed(3)).join(' to ') : 'too few squares',
+  ]);
+  printTable([['code', 'class', 'pixels', 'squares', 'recall', 'precision', 'F1', '95 % interval'], ...rows]);
 }

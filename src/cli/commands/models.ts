@@ -58,7 +58,8 @@ function printClassifier(
   versions: Awaited<ReturnType<Client['modelVersions']>>,
 ): void {
   const { collection, grid, geocode, classifier, strength, bands, classes, metrics, baseline } = card;
-  const { oa, aa, kappa, pixels } = metrics.validation;
+  const { oa, aa, kappa, pixels, squares, oaInterval } = metrics.validation;
+  const interval = oaInterval ? `, 95 % ${oaInterval.map(formatPercent).join(' to ')}` : '';
   const wavelengths = bands.map(({ wavelength }) => wavelength);
   const range = [Math.min(...wavelengths), Math.max(...wavelengths)].map((nm) => nm.toFixed(0)).join(' to ');
   const scores = (of: { oa: number; aa: number; kappa: number }) =>
@@ -72,19 +73,22 @@ function printClassifier(
     ['reads', `${plural(bands.length, 'band')}, ${range} nm`],
     ['labels', `in ${plural(card.data.length, 'tile')}`],
     ['split', card.split],
-    ['validation', `${scores({ oa, aa, kappa })}, on ${plural(pixels, 'pixel')}`],
+    [
+      'validation',
+      `${scores({ oa, aa, kappa })}, on ${plural(pixels, 'pixel')} in ${plural(squares, 'square')}${interval}`,
+    ],
     ...Object.entries(baseline).map(([name, of]) => [`  ${name}`, scores(of)]),
   ];
   printTable(facts);
   print();
-  const rows = classes.map(({ code, name, train, validation }, i) => [
+  const rows = classes.map(({ code, name, pixels, squares }, i) => [
     `${code}`,
     name,
-    `${train}`,
-    `${validation}`,
+    `${pixels}`,
+    `${squares}`,
     metrics.validation.classes[i]!.f1.toFixed(3),
   ]);
-  printTable([['code', 'class', 'trained on', 'validated on', 'F1'], ...rows]);
+  printTable([['code', 'class', 'pixels', 'squares', 'F1'], ...rows]);
   print();
   const listed = (versions as unknown as (ListedClassifier & { version: string })[]).map((one) => [
     one.version,

@@ -21,6 +21,7 @@ export const COMMANDS: Record<string, () => Promise<Command>> = {
   texture: async () => (await import('./texture.js')).textureCommand(),
   similar: async () => (await import('./texture.js')).similarCommand(),
   predict: async () => (await import('./predict.js')).predictCommand(),
+  score: async () => (await import('./score.js')).scoreCommand(),
   check: async () => (await import('./check.js')).checkCommand(),
   models: async () => (await import('./models.js')).modelsCommand(),
   jobs: async () => (await import('./jobs.js')).jobsCommand(),

@@ -1,13 +1,13 @@
 /** Maps of classes from labels: the analysis, and the sections of its report. */
 import { html } from '../../html/index.js';
 import { defaultToRawSource, parseFilter } from '../../query/index.js';
+import { MIN_UNITS } from '../../utils/bootstrap.js';
 import { collectionOf, DEFAULT_SEED, requireOneSize } from '../analysis.js';
 import { spectrumChart } from '../charts.js';
 import {
   CLASSIFY_PROPERTIES,
   type ClassifierName,
   type ClassifyInputs,
-  checkSplit,
   requestedNetwork,
   sortedByWavelength,
   withTrainingData,
@@ -19,12 +19,17 @@ import {
   type ComparedClassifier,
   fitMap,
   type TrainingFacts,
-  withCodes,
 } from '../classification/map-fit.js';
-import { type AccuracyScores, type Calibration, isBaseline, validated } from '../classification/selection.js';
+import {
+  type AccuracyScores,
+  type Calibration,
+  crossValidate,
+  isBaseline,
+  reportedScores,
+} from '../classification/selection.js';
 import { pixelHeight, storeClassifier } from '../classification/stored-classifier.js';
-import { netOption } from '../errors.js';
-import type { SplitKind } from '../labelled-pixels.js';
+import { fewLabels, netOption } from '../errors.js';
+import { GAP_PX, type SplitKind, SQUARE_SIDES } from '../labelled-pixels.js';
 import { checkLabels } from '../labels.js';
 import type { MapAnalysis, MapResults } from '../map-analysis.js';
 import { bandMap, colourKey, columns, htmlTable, percentText, type Section } from '../report.js';
@@ -40,7 +45,11 @@ export interface ClassifyResults extends MapResults, AccuracyScores {
   calibration: Calibration;
   split: SplitKind;
   names: Record<string, string>;
-  /** Overall accuracy of the split by place, if the split was random. The random split overestimates the accuracy by the difference. */
+  /** Side of the squares of ground in pixels. */
+  side: number;
+  /** Limits of the scores, such as classes in few squares. */
+  warnings: string[];
+  /** Overall accuracy by place, if the split was random. The random split overestimates the accuracy by the difference. */
   oaByPlace?: number;
   /** Absent for `lda`, which is not trained in steps. */
   training?: TrainingFacts;
@@ -55,7 +64,7 @@ export const spectralClassificationProcess: MapAnalysis<ClassifyInputs, Classify
   name: 'classify',
   title: 'Classification',
   description:
-    'Maps of classes and of their probabilities, from labelled pixels: by linear discriminant analysis with shrinkage (lda), logistic regression, a multilayer perceptron (mlp), or convolutional networks along the bands (cnn1d), or also over neighbouring pixels (resnet3d). The classifier is validated on held-out squares of ground and stored as a model for predict.',
+    'Maps of classes and of their probabilities, from labelled pixels: by linear discriminant analysis with shrinkage (lda), logistic regression, a multilayer perceptron (mlp), or convolutional networks along the bands (cnn1d), or also over neighbouring pixels (resnet3d). The classifier is scored on squares of ground that did not train it, and stored as a model for predict.',
   properties: CLASSIFY_PROPERTIES,
   required: ['labels'],
   fit: CLASSIFY_FIT,
@@ -68,21 +77,26 @@ export const spectralClassificationProcess: MapAnalysis<ClassifyInputs, Classify
     const alike = await requireOneSize(agreed);
     // Convolutions need the bands in the order of their wavelengths.
     const analysed = requestedNetwork(inputs) ? sortedByWavelength(alike) : alike;
-    if (inputs.split === 'random') await checkSplit(analysed, inputs, 'random');
-    const fitted = await withTrainingData(analysed, inputs, 'place', (fitting) =>
-      fitMap(fitting, inputs, alike.rows),
-    );
-    if (inputs.split !== 'random') return { analysed, ...fitted };
-    const random = await withTrainingData(analysed, inputs, 'random', (fitting) =>
-      validated(fitting, fitted.fit.chosen),
-    );
-    const codes = fitted.fit.classes.map(({ code }) => code);
-    return { analysed, ...fitted, fit: { ...fitted.fit, random: withCodes(random, codes) } };
+    const fitted = (split: SplitKind) =>
+      withTrainingData(analysed, inputs, split, (fitting) => fitMap(fitting, inputs, alike.rows));
+    if (inputs.split !== 'random') return { analysed, ...(await fitted('place')) };
+    try {
+      const { map, fit } = await fitted('place');
+      const random = await withTrainingData(analysed, inputs, 'random', async (fitting) => {
+        const all = await crossValidate(fitting, fit.chosen.classifier);
+        return reportedScores(all, fitting.codes, fit.chosen.classifier).scores;
+      });
+      return { analysed, map, fit: { ...fit, random } };
+    } catch (error) {
+      if (!fewLabels.is(error)) throw error;
+      return { analysed, ...(await fitted('random')) };
+    }
   },
   conclude: (fit, { split = 'place' }, bands) => {
     const { classes, chosen, compared, calibration, scores, random, training, bandWeights } = fit;
     const lda = compared.find(({ classifier }) => classifier === 'lda');
     const shown = random ?? scores;
+    const warnings = warningsOf(fit, split);
     const overestimate = random && [
       `by place the overall accuracy is ${percentText(scores.oa)}, so the random split overestimates it by ${(100 * (random.oa - scores.oa)).toFixed(1)} points`,
     ];
@@ -93,6 +107,8 @@ export const spectralClassificationProcess: MapAnalysis<ClassifyInputs, Classify
         split,
         compared,
         calibration,
+        side: fit.labelled.side,
+        warnings,
         ...shown,
         ...(lda && { shrinkage: lda.strength }),
         names: Object.fromEntries(classes.map(({ code, name }) => [code, name])),
@@ -102,7 +118,8 @@ export const spectralClassificationProcess: MapAnalysis<ClassifyInputs, Classify
       },
       facts: [
         `${chosen.classifier}, strength ${chosen.strength}`,
-        `overall accuracy ${percentText(shown.oa)} on ${shown.pixels} pixels ${random ? 'at random' : 'of ground that did not train'}`,
+        `overall accuracy ${percentText(shown.oa)}${intervalText(shown.oaInterval)} on ${shown.pixels} pixels ${split === 'random' ? 'at random' : `of ${shown.squares} squares of ground that did not train`}`,
+        ...warnings,
         ...(overestimate ?? []),
         ...(training ? [trainingText(training)] : []),
       ],
@@ -130,8 +147,9 @@ export const spectralClassificationProcess: MapAnalysis<ClassifyInputs, Classify
         seconds,
         pixelHeight: pixelHeight({ ...tiles[0], rows }),
         ...(training && { training }),
-        classes: classes.map(({ code, name, train, validation }) => ({ code, name, train, validation })),
-        split: 'squares of 32 x 32 pixels: 60 % train, 15 % tune, 25 % validate; then all train',
+        classes: classes.map(({ code, name, pixels, squares }) => ({ code, name, pixels, squares })),
+        split: splitText(fit, inputs.split),
+        labelled: fit.labelled,
         metrics: { validation: scores },
         baseline: Object.fromEntries(
           compared
@@ -155,40 +173,45 @@ function classSections(fit: ClassifyFit, bands: readonly AnalysedBand[]): Sectio
   return [
     {
       title: 'Accuracy',
-      content: html`<p>Overall ${percentText(shown.oa)}, average ${percentText(shown.aa)}, kappa ${shown.kappa.toFixed(3)}.</p>${htmlTable(
-        columns(['', 'code', 'class'], ['trained on', 'validated on', 'recall', 'precision', 'F1']),
-        shown.classes.map(({ code, pixels, recall, precision, f1 }) => [
+      content: html`<p>Overall ${percentText(shown.oa)}${intervalText(shown.oaInterval)}, average ${percentText(shown.aa)}, kappa ${shown.kappa.toFixed(3)}. Intervals are 95 % by bootstrap over squares of ground.</p>${htmlTable(
+        columns(
+          ['', 'code', 'class'],
+          ['labelled', 'scored', 'squares', 'recall', 'precision', 'F1', '95 % interval'],
+        ),
+        shown.classes.map(({ code, pixels, squares, recall, precision, f1, f1Interval }) => [
           colourKey(code),
           `${code}`,
           classOf(code).name,
-          `${classOf(code).train}`,
+          `${classOf(code).pixels}`,
           `${pixels}`,
-          percentText(recall),
-          percentText(precision),
-          f1.toFixed(3),
+          `${squares}`,
+          ...(pixels > 0 ? [percentText(recall), percentText(precision), f1.toFixed(3)] : ['', '', '']),
+          f1Interval ? f1Interval.map((value) => value.toFixed(3)).join(' to ') : 'too few squares',
         ]),
       )}`,
     },
     {
-      title: 'Classifiers on the validation pixels',
+      title: 'Classifiers on ground that did not train them',
       content: htmlTable(
         columns(
           ['classifier'],
           [
             'regularisation',
-            'cross entropy (tuning pixels)',
-            'overall (tuning pixels)',
+            'cross entropy',
+            'above the least',
+            'standard error',
             'overall',
             'average',
             'kappa',
           ],
         ),
-        compared.map(({ classifier, strength, entropy, tuned, oa, aa, kappa }) => [
+        compared.map(({ classifier, strength, entropy, excess, excessError, oa, oaInterval, aa, kappa }) => [
           classifier,
           `${strength}`,
           entropy.toFixed(3),
-          percentText(tuned),
-          percentText(oa),
+          excess.toFixed(3),
+          excessError?.toFixed(3) ?? '',
+          `${percentText(oa)}${intervalText(oaInterval)}`,
           percentText(aa),
           kappa.toFixed(3),
         ]),
@@ -196,7 +219,7 @@ function classSections(fit: ClassifyFit, bands: readonly AnalysedBand[]): Sectio
     },
     {
       title: 'Calibration of the probabilities',
-      content: html`<p>Expected calibration error ${percentText(calibration.error)}, ${percentText(calibration.uncalibrated)} before temperature scaling (T = ${calibration.temperature.toFixed(2)}).</p>${htmlTable(
+      content: html`<p>Expected calibration error ${percentText(calibration.error)}, ${percentText(calibration.uncalibrated)} without the temperatures that other ground supports; temperature of the map ${calibration.temperature.toFixed(2)}.</p>${htmlTable(
         columns([], ['mean largest probability', 'pixels', 'share correct']),
         calibration.bins.map(({ pixels, probability, accuracy }) => [
           percentText(probability),
@@ -234,8 +257,46 @@ function bandSection(
   const curves = weights.flatMap((values, c) => (values ? [{ name: classes[c].name, values }] : []));
   return {
     title: 'Importance of the bands (Grad-CAM)',
-    content: html`<p>How much each band raises the score of the class above the score of the second best class. The values are means over the correctly classified validation pixels, divided by the largest mean.</p>${spectrumChart(bands, curves)}`,
+    content: html`<p>How much each band raises the score of the class above the score of the second best class. The values are means over the correctly classified pixels of ground that did not train, divided by the largest mean.</p>${spectrumChart(bands, curves)}`,
   };
+}
+
+const intervalText = (interval: AccuracyScores['oaInterval']) =>
+  interval ? ` (${interval.map(percentText).join(' to ')})` : '';
+
+function splitText({ scores, labelled: { side } }: ClassifyFit, split: SplitKind = 'place'): string {
+  const folds =
+    split === 'random'
+      ? 'random pixels'
+      : `${scores.squares} squares of ${side} x ${side} pixels, ${GAP_PX} pixels apart`;
+  return `5 folds of ${folds}; then all train`;
+}
+
+/** Fewer squares say too little about a class. */
+function warningsOf({ classes, scores, labelled: { side } }: ClassifyFit, split: SplitKind): string[] {
+  const names = (of: ClassifyFit['classes']) => of.map(({ name }) => name).join(', ');
+  const scoredOf = (code: number) => scores.classes.find((one) => one.code === code)!.pixels;
+  const unscored = classes.filter(({ code }) => scoredOf(code) === 0);
+  const left = classes.reduce((sum, { code, pixels }) => sum + Math.max(0, pixels - scoredOf(code)), 0);
+  const few = classes.filter((one) => one.squares < MIN_UNITS && !unscored.includes(one));
+  const single = side < SQUARE_SIDES[0];
+  return [
+    ...(unscored.length > 0
+      ? [`${names(unscored)}: not scored, because no other square of ground could train it`]
+      : []),
+    ...(few.length > 0
+      ? [`${names(few)}: poorly supported, by labels in fewer than ${MIN_UNITS} squares of ground`]
+      : []),
+    ...(left > 0 ? [`${left} labelled pixels are not scored`] : []),
+    ...(single && split === 'place'
+      ? [
+          `the labels lie in few squares of ${SQUARE_SIDES[0]} x ${SQUARE_SIDES[0]} pixels, so squares of ${side} x ${side} pixels were used; they are similar to their neighbours, which overestimates the accuracy`,
+        ]
+      : []),
+    ...(scores.squares < MIN_UNITS
+      ? [`the labels lie in ${scores.squares} squares of ground, too few for intervals`]
+      : []),
+  ];
 }
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;

@@ -5,6 +5,7 @@ import type { TileSource } from '../../storage/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { type AnalysedCollection, allGatherChecked, forEachTile } from '../analysis.js';
 import {
+  addReliability,
   addScores,
   type GradientSums,
   type GradientUnits,
@@ -12,8 +13,9 @@ import {
   RELIABILITY_BINS,
   SCORE_UNIT,
   type ScoreSums,
+  TEMPERATURES,
 } from '../dense-training.js';
-import { SETS, type SplitKind } from '../labelled-pixels.js';
+import { ALL, type Folds, mayTrain } from '../labelled-pixels.js';
 import { classesOfCodes, type Labels, openLabels, withLabels } from '../labels.js';
 import { countOf, type DenseLayer, type Sizes, type Standardisation } from '../methods/dense-network.js';
 import type { Evaluation } from '../optimizers.js';
@@ -36,9 +38,9 @@ export interface TrainingData {
   classOf: Uint8Array;
   classes: number;
   precision: Precision;
-  /** Spectra of this run in each of `SETS`. */
-  spectra: LabelledSpectra[][];
-  /** Number of pixels of all runs in each of `SETS`. */
+  /** Spectra of this run. */
+  spectra: LabelledSpectra[];
+  /** Number of pixels of all runs in each training. */
   pixels: number[];
   /** Labelled tiles of all runs, ordered by id. */
   tiles: LabelledTileFacts[];
@@ -62,9 +64,7 @@ const checkGathered = messageCheck(objectOf({ pixels: listOf(COUNT), tiles: LABE
 const checkGradient = messageCheck(objectOf({ loss: NUMBER, gradient: TEXT }));
 const checkScores = messageCheck(
   objectOf({
-    table: listOf(COUNT),
-    losses: listOf(NUMBER),
-    squares: listOf(NUMBER),
+    squares: listOf(objectOf({ square: COUNT, table: listOf(listOf(COUNT)), losses: listOf(NUMBER) })),
     reliability: listOf(listOf(objectOf({ pixels: COUNT, right: COUNT, probability: COUNT }))),
   }),
 );
@@ -74,30 +74,32 @@ export async function gatherTrainingData(
   analysed: AnalysedCollection,
   of: {
     labels: Labels;
-    split: SplitKind;
+    folds: Folds;
     codes: readonly number[];
     standard: Standardisation;
     labelled: ReadonlyMap<number, number>;
     precision: Precision;
   },
 ): Promise<TrainingData> {
-  const { labels, split, codes, standard, labelled, precision } = of;
+  const { labels, folds, codes, standard, labelled, precision } = of;
   const bytesPerPixel = BYTES_PER_VALUE[precision] * analysed.bands.length;
   const shares = sampleFractions(labelled, MAX_SPECTRA_BYTES / bytesPerPixel);
-  const found: { tile: LabelledTileFacts; spectra: LabelledSpectra[][] }[] = [];
+  const found: { tile: LabelledTileFacts; spectra: LabelledSpectra[] }[] = [];
   const open = await openLabels(labels);
   await forEachTile(analysed, async (tile, file) => {
     const { id, version, start, grid, geocode, source } = tile;
     const cell = { grid, geocode };
     const spectra = await withLabels(analysed.context, open, tile, (labels) =>
-      analysed.compute({ kind: 'spectra', file, cell, labels, split, standard, shares, precision }),
+      analysed.compute({ kind: 'spectra', file, cell, labels, folds, standard, shares, precision }),
     );
-    if (spectra?.some(({ length }) => length > 0))
+    if (spectra && spectra.length > 0)
       found.push({ tile: { id, version, start, grid, geocode, source }, spectra });
   });
-  const spectra = SETS.map((_, set) => found.flatMap((one) => one.spectra[set]));
+  const spectra = found.flatMap((one) => one.spectra);
+  const pixelsOf = (training: number) =>
+    spectra.reduce((sum, { near, pixels }) => sum + (mayTrain(near, training) ? pixels : 0), 0);
   const own = {
-    pixels: spectra.map((parts) => parts.reduce((sum, { pixels }) => sum + pixels, 0)),
+    pixels: Array.from({ length: ALL + 1 }, (_, training) => pixelsOf(training)),
     tiles: found.map(({ tile }) => tile),
   };
   const messages = await allGatherChecked(analysed.job, own, checkGathered);
@@ -108,25 +110,26 @@ export async function gatherTrainingData(
     precision,
     spectra,
     tiles: messages.flatMap(({ tiles }) => tiles).sort((a, b) => (a.id < b.id ? -1 : 1)),
-    pixels: SETS.map((_, set) => messages.reduce((sum, { pixels }) => sum + pixels[set], 0)),
+    pixels: own.pixels.map((_, training) => messages.reduce((sum, { pixels }) => sum + pixels[training], 0)),
   };
 }
 
 /**
- * The mean cross entropy over some sets and its gradient, over all runs, with the same bits on any distribution of the tiles. `bytes`: size
- * of the exchanged sums.
+ * The mean cross entropy over the pixels of a training and its gradient, over all runs, with the same bits on any distribution of the
+ * tiles. `bytes`: size of the exchanged sums.
  */
 export async function lossOf(
   { context: { workers }, job, compute }: AnalysedCollection,
   data: TrainingData,
-  { sets, sizes, parameters }: { sets: readonly number[]; sizes: Sizes; parameters: Float64Array },
+  { training, sizes, parameters }: { training: number; sizes: Sizes; parameters: Float64Array },
 ): Promise<Evaluation & { bytes: number }> {
   const { classOf } = data;
-  const pixels = sets.reduce((sum, set) => sum + data.pixels[set], 0);
+  const pixels = data.pixels[training];
+  const spectra = data.spectra.filter(({ near }) => mayTrain(near, training));
   const units = unitsOf(data.precision, pixels);
   const own = new Float64Array(countOf(sizes));
   let loss = 0;
-  await inParts(workers.threads, spectraOf(data, sets), async (spectra) => {
+  await inParts(workers.threads, spectra, async (spectra) => {
     const task = { kind: 'gradient', spectra, classOf, sizes, parameters, units } as const;
     const sums = await compute(task);
     loss += sums.loss;
@@ -177,38 +180,51 @@ export function decodedSums(text: string, length: number): Int32Array | Float64A
   throw new Error(`another node has sent sums of ${buffer.byteLength} bytes instead of ${length} numbers`);
 }
 
-/** Scores layers on a set, over all runs. */
+/** Scores layers on a fold, over all runs. `scored`: 1 for each class whose pixels are scored. */
 export async function scoresOn(
   { context: { workers }, job, compute }: AnalysedCollection,
   data: TrainingData,
-  { set, layers, temperatures = [1] }: { set: number; layers: DenseLayer[]; temperatures?: number[] },
+  { fold, layers, scored }: { fold: number; layers: DenseLayer[]; scored: Uint8Array },
 ): Promise<ScoreSums> {
-  const { classOf, classes } = data;
-  const own = noScores(classes, temperatures.length);
-  await inParts(workers.threads, spectraOf(data, [set]), async (spectra) => {
-    const task = { kind: 'score', spectra, classOf, layers, temperatures } as const;
-    addScores(own, await compute(task));
+  const own = noScores();
+  const spectra = data.spectra.filter((one) => one.fold === fold);
+  await inParts(workers.threads, spectra, async (spectra) => {
+    addScores(own, await compute({ kind: 'score', spectra, classOf: data.classOf, layers, scored }));
   });
-  return scoresOfRuns(own, job);
+  return scoresOfRuns(own, job, data.classes);
 }
 
 /** Returns the scores of all runs together. Throws an Error if another node sends scores of another size. */
-export async function scoresOfRuns(own: ScoreSums, job: JobContext): Promise<ScoreSums> {
-  const temperatures = own.losses;
-  const total = noScores(Math.sqrt(own.table.length), temperatures.length);
-  for (const scores of await allGatherChecked(job, own, checkScores)) {
-    const { table, losses, squares, reliability } = scores;
+export async function scoresOfRuns(own: ScoreSums, job: JobContext, classes: number): Promise<ScoreSums> {
+  const total = noScores();
+  const sent = {
+    squares: [...own.squares].map(([square, { table, losses }]) => ({
+      square,
+      table: [...table].map((one) => [...one]),
+      losses: Array.from(losses),
+    })),
+    reliability: own.reliability,
+  };
+  for (const { squares, reliability } of await allGatherChecked(job, sent, checkScores)) {
     const isOfSize =
-      table.length === total.table.length &&
-      [losses, squares, reliability].every(({ length }) => length === temperatures.length) &&
+      squares.every(
+        ({ table, losses }) =>
+          losses.length === TEMPERATURES.length && table.every(([at]) => at < classes ** 2),
+      ) &&
+      reliability.length === TEMPERATURES.length &&
       reliability.every(({ length }) => length === RELIABILITY_BINS);
     if (!isOfSize) throw new Error('another node has sent scores of another size');
-    addScores(total, scores);
+    for (const { square, table, losses } of squares)
+      addScores(total, {
+        squares: new Map([
+          [square, { table: new Map(table as [number, number][]), losses: Float64Array.from(losses) }],
+        ]),
+        reliability: [],
+      });
+    addReliability(total.reliability, reliability);
   }
   return total;
 }
-
-const spectraOf = ({ spectra }: TrainingData, sets: readonly number[]) => sets.flatMap((set) => spectra[set]);
 
 /** Works on a list in one part per thread, in parallel. */
 async function inParts<T>(

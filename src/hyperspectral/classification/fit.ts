@@ -3,6 +3,7 @@
 import { requireCollections } from '../../query/index.js';
 import { randomStream } from '../../utils/random.js';
 import {
+  type AlikeCollection,
   type AnalysedCollection,
   type AnalysisInputs,
   DEFAULT_SEED,
@@ -13,10 +14,18 @@ import {
 import { isNet, NET_SETTINGS, NETS, type NetName } from '../cnn/net.js';
 import { NetSession } from '../cnn/session.js';
 import { type TrainedNet, trainNet } from '../cnn/training.js';
-import { type LabelledSums, labelledSums } from '../collection-passes.js';
+import { type LabelledSums, labelledSums, squareCounts } from '../collection-passes.js';
 import type { ScoreSums } from '../dense-training.js';
-import { fewLabels } from '../errors.js';
-import { type SplitKind, TRAIN, VALIDATION } from '../labelled-pixels.js';
+import { fewLabels, tooFewPixels } from '../errors.js';
+import {
+  ALL,
+  drawFolds,
+  FOLDS,
+  type Folds,
+  GAP_PX,
+  type SplitKind,
+  type SquareCounts,
+} from '../labelled-pixels.js';
 import { LABELS, type Labels } from '../labels.js';
 import { discriminant, withinClasses } from '../linear-algebra.js';
 import {
@@ -37,7 +46,7 @@ export type ClassifierName = (typeof CLASSIFIERS)[number];
 /**
  * Regularization strengths that are compared, the weakest first: the shrinkage of `lda`; the L2 penalty of `logistic` and `mlp`, a factor
  * of half the squared weights that is added to the mean cross entropy; the weight decay of Adam for networks. With a longer list the choice
- * would be random, because the tuning pixels are few.
+ * would be random, because the squares are few.
  */
 export const REGULARISATION_STRENGTHS: Record<ClassifierName, readonly number[]> = {
   lda: [1e-3, 1e-2, 0.1],
@@ -54,6 +63,7 @@ export interface Fitting {
   analysed: AnalysedCollection;
   data: TrainingData;
   sums: LabelledSums;
+  folds: Folds;
   seed: number;
   /** Present if the requested classifier is a network that an engine trains. */
   nets?: { session: NetSession; epochs: number };
@@ -76,10 +86,10 @@ export async function fitClassifier(
   fitting: Fitting,
   name: ClassifierName,
   strength: number,
-  sets: readonly number[],
+  training: number,
 ): Promise<FittedClassifier> {
-  const key = `${name} ${strength} ${sets}`;
-  const fitted = fitting.known.get(key) ?? (await fitNew(fitting, name, strength, sets));
+  const key = `${name} ${strength} ${training}`;
+  const fitted = fitting.known.get(key) ?? (await fitNew(fitting, name, strength, training));
   fitting.known.set(key, fitted);
   return fitted;
 }
@@ -88,52 +98,62 @@ async function fitNew(
   fitting: Fitting,
   name: ClassifierName,
   strength: number,
-  sets: readonly number[],
+  training: number,
 ): Promise<FittedClassifier> {
   if (isNet(name)) {
     const { nets, seed, analysed } = fitting;
     const { session, epochs } = nets!;
-    return { kind: 'net', ...(await trainNet(session, { sets, epochs, strength, seed }, analysed.job)) };
+    return { kind: 'net', ...(await trainNet(session, { training, epochs, strength, seed }, analysed.job)) };
   }
-  if (name === 'lda') return { kind: 'layers', layers: [discriminantLayer(fitting, strength, sets)] };
-  return fitNetwork(fitting, name, strength, sets);
+  if (name === 'lda') return { kind: 'layers', layers: [discriminantLayer(fitting, strength, training)] };
+  return fitNetwork(fitting, name, strength, training);
 }
 
-/** Scores a classifier on a set, over all runs. */
+/** Scores a classifier on a fold, over all runs. `scored`: 1 for each class whose pixels are scored. */
 export async function scoreClassifier(
   { analysed, data, nets }: Fitting,
   fitted: FittedClassifier,
-  { set, temperatures = [1] }: { set: number; temperatures?: number[] },
+  { fold, scored }: { fold: number; scored: Uint8Array },
 ): Promise<ScoreSums> {
-  if (fitted.kind === 'layers') return scoresOn(analysed, data, { set, layers: fitted.layers, temperatures });
-  return scoresOfRuns(await nets!.session.scores(fitted.weights, set, temperatures), analysed.job);
+  if (fitted.kind === 'layers') return scoresOn(analysed, data, { fold, layers: fitted.layers, scored });
+  const own = await nets!.session.scores(fitted.weights, fold, scored);
+  return scoresOfRuns(own, analysed.job, data.classes);
 }
 
-function discriminantLayer({ sums, data }: Fitting, shrinkage: number, sets: readonly number[]): DenseLayer {
-  const of = sums.of(sets);
+/** The bias of a class without a training pixel. */
+const IMPOSSIBLE = -1e6;
+
+function discriminantLayer({ sums, data }: Fitting, shrinkage: number, training: number): DenseLayer {
+  const of = sums(training);
   const { centre, deviation } = data.standard;
   const bands = centre.length;
   const { weights, bias } = discriminant(withinClasses(of, of.classes), of.mean, of.classes, shrinkage);
-  return {
-    weights: weights.map((value, at) => value * deviation[at % bands]),
-    bias: bias.map((value, row) => {
-      let sum = value;
-      for (let b = 0; b < bands; b++) sum += weights[row * bands + b] * (centre[b] - of.mean[b]);
-      return sum;
-    }),
+  const layer = {
+    weights: new Float64Array(data.classes * bands),
+    bias: new Float64Array(data.classes).fill(IMPOSSIBLE),
   };
+  for (const [row, { code }] of of.classes.entries()) {
+    const c = data.classOf[code];
+    layer.bias[c] = bias[row];
+    for (let b = 0; b < bands; b++) {
+      const weight = weights[row * bands + b];
+      layer.weights[c * bands + b] = weight * deviation[b];
+      layer.bias[c] += weight * (centre[b] - of.mean[b]);
+    }
+  }
+  return layer;
 }
 
 async function fitNetwork(
   { analysed, data, sums, seed }: Fitting,
   name: 'logistic' | 'mlp',
   penalty: number,
-  sets: readonly number[],
+  training: number,
 ): Promise<FittedLayers> {
   const sizes = [data.standard.centre.length, ...HIDDEN_LAYER_SIZES[name], data.classes];
   const descent = { evaluations: 0, bytes: 0 };
   const evaluate = async (parameters: Float64Array) => {
-    const { value, gradient, bytes } = await lossOf(analysed, data, { sets, sizes, parameters });
+    const { value, gradient, bytes } = await lossOf(analysed, data, { training, sizes, parameters });
     descent.evaluations++;
     descent.bytes += bytes;
     let squares = 0;
@@ -148,9 +168,9 @@ async function fitNetwork(
   };
   const { deviation } = data.standard;
   const [bands] = sizes;
-  const covariance = sums
-    .of(sets)
-    .covariance.map((value, at) => value / (deviation[at % bands] * deviation[Math.floor(at / bands)]));
+  const covariance = sums(training).covariance.map(
+    (value, at) => value / (deviation[at % bands] * deviation[Math.floor(at / bands)]),
+  );
   const parameters = await minimiseLbfgs(initialParameters(sizes, seed), evaluate, {
     iterations: MAX_ITERATIONS[name],
     precondition: preconditioner(covariance, sizes, penalty),
@@ -178,10 +198,11 @@ function initialParameters(sizes: Sizes, seed: number): Float64Array {
 
 export interface ClassifyInputs extends AnalysisInputs {
   labels: Labels;
-  /** Default: the best one on the pixels for tuning. */
+  /** Default: the simplest of those whose cross entropy is within one standard error of the least. */
   classifier?: ClassifierName;
-  /** Unit of the split into training and validation: squares of 32 x 32 pixels, or single pixels. */
+  /** Unit of the folds: squares of ground, or single pixels. */
   split?: SplitKind;
+  /** Draws the folds, and the initial weights of networks. */
   seed?: number;
   /** Passes over the labelled pixels when a network is trained. */
   epochs?: number;
@@ -194,7 +215,8 @@ export const CLASSIFY_PROPERTIES = {
   labels: LABELS,
   classifier: {
     enum: CLASSIFIERS,
-    description: 'Default: the best of lda, logistic and mlp on the tuning pixels',
+    description:
+      'Default: the simplest of lda, logistic and mlp whose cross entropy is within one standard error of the least',
   },
   epochs: integer(1, 1000, {
     description: 'Passes of a network (cnn1d, resnet3d) over the labelled pixels; default: 30, 12',
@@ -204,12 +226,12 @@ export const CLASSIFY_PROPERTIES = {
     default: 'full',
     description: 'mixed stores spectra in float16 and halves the bytes of exchanged gradients',
   },
-  seed: SEED,
+  seed: { ...SEED, description: 'Draws the folds, and the initial weights of networks' },
   split: {
     enum: ['place', 'random'],
     default: 'place',
     description:
-      'Validate on squares of 32 x 32 pixels that did not train, or on random pixels. The latter overestimates the accuracy, because neighbouring pixels are similar',
+      'Score squares of 32 x 32 pixels of ground that did not train, or random pixels. The latter overestimates the accuracy, because neighbouring pixels are similar',
   },
 };
 
@@ -221,6 +243,7 @@ export function requestedNetwork({ classifier }: ClassifyInputs): NetName | unde
 /** Labelled pixels and the codes of their classes, ascending. */
 export interface LabelledFitting extends Fitting {
   codes: number[];
+  folds: Folds & { side: number; counts: SquareCounts };
 }
 
 /**
@@ -228,7 +251,7 @@ export interface LabelledFitting extends Fitting {
  * labels does not exist.
  */
 export async function withTrainingData<T>(
-  analysed: AnalysedCollection,
+  analysed: AlikeCollection,
   inputs: ClassifyInputs,
   split: SplitKind,
   work: (fitting: LabelledFitting) => Promise<T>,
@@ -237,13 +260,18 @@ export async function withTrainingData<T>(
   analysed.job.message('reading labelled pixels');
   if (labels.collection !== undefined)
     await requireCollections(analysed.context.storage, { collections: labels.collection });
-  const sums = await labelledSums(analysed, labels, split);
-  const codes = codesOf(sums, analysed);
-  const pixelsOf = (code: number) => sums.counts.reduce((sum, set) => sum + (set.get(code) ?? 0), 0);
-  const labelled = new Map(codes.map((code) => [code, pixelsOf(code)]));
-  const of = { labels, split, codes, standard: standardOf(sums), labelled, precision };
+  const counts = await squareCounts(analysed, labels);
+  const labelled = new Map<number, number>();
+  for (const by of counts.values())
+    for (const [code, pixels] of by) labelled.set(code, (labelled.get(code) ?? 0) + pixels);
+  const codes = [...labelled.keys()].sort((a, b) => a - b);
+  requireClasses(codes, analysed);
+  const folds = drawFolds(counts, { pixel: analysed.pixel, split, seed });
+  const sums = await labelledSums(analysed, labels, folds);
+  requireScores(sums, folds, codes);
+  const of = { labels, folds, codes, standard: standardOf(sums), labelled, precision };
   const data = await gatherTrainingData(analysed, of);
-  const fitting = { analysed, data, sums, seed, known: new Map(), codes };
+  const fitting = { analysed, data, sums, folds, seed, known: new Map(), codes };
   const name = requestedNetwork(inputs);
   if (!name) return work(fitting);
   const session = await NetSession.open(analysed, { name, ...of });
@@ -254,42 +282,65 @@ export async function withTrainingData<T>(
   }
 }
 
-/** Throws TW_ANALYSIS_FEW_LABELS if the labels do not suffice for a split. */
-export async function checkSplit(
-  analysed: AnalysedCollection,
-  { labels }: ClassifyInputs,
-  split: SplitKind,
-): Promise<void> {
-  codesOf(await labelledSums(analysed, labels, split), analysed);
+function requireClasses(codes: readonly number[], { counts }: AnalysedCollection): void {
+  if (codes.length >= 2) return;
+  // Unreadable tiles may be the reason that there are no labels.
+  const [first] = counts.failed;
+  const why = first ? ` (${counts.failures} failed: ${first.message})` : '';
+  throw fewLabels(
+    `${codes.length} classes have labelled pixels in the tiles${why}`,
+    'label pixels of other classes, or choose a larger area',
+  );
 }
 
-function codesOf({ counts }: LabelledSums, analysed: AnalysedCollection): number[] {
-  const codes = [...new Set(counts.flatMap((set) => [...set.keys()]))].sort((a, b) => a - b);
-  if (codes.length < 2) {
-    // Unreadable tiles may be the reason that there are no labels.
-    const [first] = analysed.counts.failed;
-    const why = first ? ` (${analysed.counts.failures} failed: ${first.message})` : '';
-    throw fewLabels(`${codes.length} classes have labelled pixels in the tiles${why}`);
+/** Classes with fewer training pixels cannot be scored. */
+const MIN_TRAINING_PIXELS = 2;
+
+/** Codes of the classes that a training can distinguish, and that the fold it leaves out can score; none if it has a single class. */
+function trainedCodes(sums: LabelledSums, training: number): Set<number> {
+  try {
+    const classes = sums(training).classes.filter(({ pixels }) => pixels >= MIN_TRAINING_PIXELS);
+    return new Set(classes.length < 2 ? [] : classes.map(({ code }) => code));
+  } catch (error) {
+    if (!tooFewPixels.is(error)) throw error;
+    return new Set();
   }
-  const absent = codes.filter((code) => (counts[TRAIN].get(code) ?? 0) < 2);
-  if (absent.length > 0)
-    throw fewLabels(`class ${absent.join(', ')} has less than 2 pixels in the squares that train`);
-  if (counts[VALIDATION].size === 0) throw fewLabels('no labelled pixel is in the squares for validation');
-  return codes;
 }
 
-/** Mean and standard deviation of the training pixels. A constant band is only centred. */
+/** Codes of the classes whose pixels in a fold are scored. Collections with few labelled squares have fewer folds. */
+export function scoredCodes({ sums, folds }: Fitting, fold: number): Set<number> {
+  const isUsed = folds.split === 'random' || [...folds.squares.values()].some((one) => one.fold === fold);
+  return isUsed ? trainedCodes(sums, fold) : new Set();
+}
+
+/** Throws TW_ANALYSIS_FEW_LABELS if no labelled pixel can be scored by a classifier that other ground has trained. */
+function requireScores(sums: LabelledSums, folds: LabelledFitting['folds'], codes: readonly number[]): void {
+  const trained = Array.from({ length: FOLDS }, (_, fold) => trainedCodes(sums, fold));
+  const scored = codes.filter((code) =>
+    folds.split === 'random'
+      ? trained.some((codes) => codes.has(code))
+      : [...folds.counts].some(
+          ([key, by]) => by.has(code) && trained[folds.squares.get(key)!.fold].has(code),
+        ),
+  );
+  if (scored.length >= 2) return;
+  const where = `${folds.counts.size} squares of ${folds.side} x ${folds.side} pixels`;
+  throw fewLabels(
+    `the labels lie in ${where}, and ${scored.length} classes have pixels in two of them that are ${GAP_PX} pixels apart`,
+    'label each class in more places, or score random pixels (--split random), which overestimates the accuracy',
+  );
+}
+
+/** Mean and standard deviation of the labelled pixels. A constant band is only centred. */
 function standardOf(sums: LabelledSums): Standardisation {
-  const { mean, covariance } = sums.of([TRAIN]);
+  const { mean, covariance } = sums(ALL);
   const deviation = mean.map((_, band) => Math.sqrt(covariance[band * (mean.length + 1)]) || 1);
   return { centre: mean, deviation };
 }
 
 /** Returns the same tiles with the bands in order of wavelength. */
-export function sortedByWavelength(analysed: AnalysedCollection): AnalysedCollection {
+export function sortedByWavelength(analysed: AlikeCollection): AlikeCollection {
   const { bands } = analysed;
-  return selectBands(
-    analysed,
-    [...bands.keys()].sort((a, b) => bands[a].wavelength - bands[b].wavelength || a - b),
-  );
+  const order = [...bands.keys()].sort((a, b) => bands[a].wavelength - bands[b].wavelength || a - b);
+  return { ...analysed, ...selectBands(analysed, order) };
 }

@@ -6,7 +6,7 @@ import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../utils
 import { allGatherChecked } from '../analysis.js';
 import { type NetMethod, netMethod } from '../cnn/net.js';
 import type { CamSums } from '../cnn/session.js';
-import { TRAIN, TUNE, VALIDATION } from '../labelled-pixels.js';
+import { ALL, FOLDS, type GroundSquares } from '../labelled-pixels.js';
 import type { FittedAnalysis } from '../map-analysis.js';
 import { parseNetwork, saveClassifier } from '../methods/dense-network.js';
 import { layersMethod, type PixelMethod } from '../methods/methods.js';
@@ -17,22 +17,26 @@ import {
   type ClassifyInputs,
   type FittedClassifier,
   type Fitting,
+  fitClassifier,
   type LabelledFitting,
+  scoredCodes,
 } from './fit.js';
 import {
+  ACCURACY_SCORES,
   type AccuracyScores,
   type Calibration,
   type ClassifierCandidate,
+  crossValidate,
+  INTERVAL,
+  reportedScores,
   selectCandidate,
   trainChosen,
-  tuneCandidates,
-  validated,
 } from './selection.js';
 
 /** How a classifier was trained. Plain JSON. */
 export interface TrainingFacts {
   precision: Precision;
-  /** Labelled pixels that trained it. Pixels are left out if memory does not suffice, or if their patches overlap squares of other sets. */
+  /** Labelled pixels that trained it. Pixels are left out if memory does not suffice. */
   pixels: number;
   /** Number of weights. */
   parameters: number;
@@ -74,7 +78,7 @@ function trainingFacts({ nets, data }: Fitting, fitted: FittedClassifier): Train
   if (fitted.kind === 'layers') {
     const { layers, descent } = fitted;
     if (!descent) return undefined;
-    const pixels = data.pixels.reduce((sum, count) => sum + count, 0);
+    const pixels = data.pixels[ALL];
     return {
       precision: data.precision,
       pixels,
@@ -99,27 +103,31 @@ function trainingFacts({ nets, data }: Fitting, fitted: FittedClassifier): Train
   };
 }
 
-/**
- * Computed on the validation pixels, which did not train the classifier. Returns undefined unless it is a network.
- */
+/** Computed on the pixels of each fold, which did not train its classifier. Returns undefined unless it is a network. */
 async function bandWeights(
-  { nets, analysed: { job } }: Fitting,
-  validating: FittedClassifier,
+  fitting: Fitting,
+  { classifier, strength }: ClassifierCandidate,
 ): Promise<BandWeights | undefined> {
-  if (validating.kind !== 'net') return undefined;
-  const { session } = nets!;
+  const { nets, analysed } = fitting;
+  if (!nets || classifier !== nets.session.shape.name) return undefined;
+  const { session } = nets;
   const { classes, bands } = session.shape;
-  const own = await session.cams(validating.weights, VALIDATION);
-  const message = { pixels: own.pixels, sums: Array.from(own.sums) };
   const total: CamSums = {
     pixels: new Array<number>(classes).fill(0),
     sums: new Float64Array(classes * bands),
   };
-  for (const { pixels, sums } of await allGatherChecked(job, message, checkCams)) {
-    if (pixels.length !== classes || sums.length !== classes * bands)
-      throw new Error('another node has sent sums of another size');
-    for (const [c, count] of pixels.entries()) total.pixels[c] += count;
-    for (const [at, sum] of sums.entries()) total.sums[at] += sum;
+  for (let fold = 0; fold < FOLDS; fold++) {
+    if (scoredCodes(fitting, fold).size === 0) continue;
+    const fitted = await fitClassifier(fitting, classifier, strength, fold);
+    if (fitted.kind !== 'net') return undefined;
+    const own = await session.cams(fitted.weights, fold);
+    const message = { pixels: own.pixels, sums: Array.from(own.sums) };
+    for (const { pixels, sums } of await allGatherChecked(analysed.job, message, checkCams)) {
+      if (pixels.length !== classes || sums.length !== classes * bands)
+        throw new Error('another node has sent sums of another size');
+      for (const [c, count] of pixels.entries()) total.pixels[c] += count;
+      for (const [at, sum] of sums.entries()) total.sums[at] += sum;
+    }
   }
   return total.pixels.map((count, c) => {
     const own = total.sums.slice(c * bands, (c + 1) * bands);
@@ -128,15 +136,21 @@ async function bandWeights(
   });
 }
 
-/** A candidate with its scores on the validation pixels. */
-export interface ComparedClassifier extends ClassifierCandidate {
-  oa: number;
-  aa: number;
-  kappa: number;
+/** A candidate with its scores on ground that did not train it. */
+export interface ComparedClassifier
+  extends ClassifierCandidate,
+    Pick<AccuracyScores, 'oa' | 'oaInterval' | 'aa' | 'kappa'> {}
+
+/** Squares of ground, by their column and row. Plain JSON. */
+export interface LabelledSquares extends GroundSquares {
+  /** Side in pixels. */
+  side: number;
+  at: string[];
 }
 
 export interface ClassifyFit {
-  classes: { code: number; name: string; train: number; validation: number; mean: number[] }[];
+  /** `pixels` and `squares`: those with labels of the class. */
+  classes: { code: number; name: string; pixels: number; squares: number; mean: number[] }[];
   chosen: ClassifierCandidate;
   compared: ComparedClassifier[];
   scores: AccuracyScores;
@@ -145,6 +159,7 @@ export interface ClassifyFit {
   random?: AccuracyScores;
   /** Tiles with labelled pixels. */
   tiles: LabelledTileFacts[];
+  labelled: LabelledSquares;
   sizes: number[];
   /** Rows of the tiles. */
   rows: number;
@@ -156,21 +171,12 @@ export interface ClassifyFit {
   bandWeights?: BandWeights;
 }
 
-const ACCURACY_SCORES = objectOf({
-  pixels: COUNT,
-  oa: NUMBER,
-  aa: NUMBER,
-  kappa: NUMBER,
-  confusion: listOf(listOf(COUNT)),
-  classes: listOf(objectOf({ code: COUNT, pixels: COUNT, recall: NUMBER, precision: NUMBER, f1: NUMBER })),
-});
-
 const CANDIDATE_MEMBERS = {
   classifier: { enum: CLASSIFIERS },
   strength: NUMBER,
-  tuned: NUMBER,
   entropy: NUMBER,
-  entropyError: NUMBER,
+  excess: NUMBER,
+  excessError: { anyOf: [NUMBER, { type: 'null' }] },
   temperature: NUMBER,
 };
 
@@ -178,10 +184,12 @@ const CANDIDATE_MEMBERS = {
 export const CLASSIFY_FIT = objectOf(
   {
     classes: listOf(
-      objectOf({ code: COUNT, name: TEXT, train: COUNT, validation: COUNT, mean: listOf(NUMBER) }),
+      objectOf({ code: COUNT, name: TEXT, pixels: COUNT, squares: COUNT, mean: listOf(NUMBER) }),
     ),
     chosen: objectOf(CANDIDATE_MEMBERS),
-    compared: listOf(objectOf({ ...CANDIDATE_MEMBERS, oa: NUMBER, aa: NUMBER, kappa: NUMBER })),
+    compared: listOf(
+      objectOf({ ...CANDIDATE_MEMBERS, oa: NUMBER, aa: NUMBER, kappa: NUMBER }, { oaInterval: INTERVAL }),
+    ),
     scores: ACCURACY_SCORES,
     calibration: objectOf({
       temperature: NUMBER,
@@ -190,6 +198,7 @@ export const CLASSIFY_FIT = objectOf(
       bins: listOf(objectOf({ pixels: COUNT, probability: NUMBER, accuracy: NUMBER })),
     }),
     tiles: LABELLED_TILES,
+    labelled: objectOf({ side: COUNT, size: listOf(NUMBER), at: listOf(TEXT) }),
     sizes: listOf(COUNT),
     rows: COUNT,
     files: { type: 'object', additionalProperties: TEXT },
@@ -197,26 +206,27 @@ export const CLASSIFY_FIT = objectOf(
   { random: ACCURACY_SCORES, training: TRAINING_FACTS, bandWeights: BAND_WEIGHTS },
 );
 
-/** Trains the compared classifiers, and the one that is used for the map. */
+/** Scores the compared classifiers, and trains the one that is used for the map. */
 export async function fitMap(
   fitting: LabelledFitting,
   { labels, classifier }: ClassifyInputs,
   rows: number,
 ): Promise<FittedAnalysis<ClassifyFit>> {
-  const { codes, sums, data } = fitting;
-  const compared: ComparedClassifier[] = [];
-  for (const one of await tuneCandidates(fitting, classifier)) {
-    const { oa, aa, kappa } = await validated(fitting, one);
-    compared.push({ ...one, oa, aa, kappa });
-  }
-  const chosen = selectCandidate(compared, classifier);
-  const { fitted, validating, scores, calibration } = await trainChosen(fitting, chosen);
+  const { codes, sums, data, folds } = fitting;
+  const all = await crossValidate(fitting, classifier);
+  const { candidates, chosen } = selectCandidate(all, classifier);
+  const compared = candidates.map((candidate): ComparedClassifier => {
+    const own = all.filter((one) => one.classifier === candidate.classifier);
+    const { oa, oaInterval, aa, kappa } = reportedScores(own, codes, undefined).scores;
+    return { ...candidate, oa, ...(oaInterval && { oaInterval }), aa, kappa };
+  });
+  const { scores, calibration } = reportedScores(all, codes, classifier);
+  const fitted = await trainChosen(fitting, chosen);
   const { method, files, sizes } = await methodOf(fitting, fitted);
   const training = trainingFacts(fitting, fitted);
-  const weights = await bandWeights(fitting, validating);
-  const nameOf = (code: number) => labels.names?.[code] ?? `class ${code}`;
-  const { classes } = sums.of([TRAIN, TUNE, VALIDATION]);
-  const pixelsOf = (set: number, code: number) => sums.counts[set].get(code) ?? 0;
+  const weights = await bandWeights(fitting, chosen);
+  const nameOf = (code: number) => labels.names?.[code] ?? defaultName(code);
+  const squaresWith = (code: number) => [...folds.counts.values()].filter((by) => by.has(code)).length;
   return {
     map: {
       method,
@@ -224,20 +234,21 @@ export async function fitMap(
       classes: { best: 'most', codes, names: codes.map(nameOf) },
     },
     fit: {
-      classes: classes.map(({ code, mean }) => ({
+      classes: sums(ALL).classes.map(({ code, mean, pixels }) => ({
         code,
         name: nameOf(code),
         mean: Array.from(mean),
-        train: pixelsOf(TRAIN, code) + pixelsOf(TUNE, code),
-        validation: pixelsOf(VALIDATION, code),
+        pixels,
+        squares: squaresWith(code),
       })),
       chosen,
       compared,
-      calibration,
+      scores,
+      calibration: { temperature: chosen.temperature, ...calibration },
       tiles: data.tiles,
+      labelled: { side: folds.side, size: folds.size, at: [...folds.counts.keys()].sort() },
       sizes,
       rows,
-      scores: withCodes(scores, codes),
       files: Object.fromEntries(
         Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
       ),
@@ -246,6 +257,9 @@ export async function fitMap(
     },
   };
 }
+
+/** Name of a class whose labels have none. */
+export const defaultName = (code: number) => `class ${code}`;
 
 /**
  * Returns the method of the map and the files of the model. The method uses the stored float32 weights, so that `predict` makes the same
@@ -269,8 +283,3 @@ async function methodOf(
 
 /** Name of the band of probabilities of a class. */
 export const classBandName = (code: number, name: string) => `${code} ${name}`;
-
-/** Replaces the numbers of classes by their codes. */
-export function withCodes(scores: AccuracyScores, codes: readonly number[]): AccuracyScores {
-  return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i] })) };
-}

@@ -21,7 +21,7 @@ import type { Sizes } from '../methods/dense-network.js';
 import { type AnalysedBand, spectralGroups, type TileSpectrum } from '../tile-spectrum.js';
 import type { LabelledTileFacts } from './dataset.js';
 import type { ClassifierName } from './fit.js';
-import type { TrainingFacts } from './map-fit.js';
+import type { LabelledSquares, TrainingFacts } from './map-fit.js';
 import type { AccuracyScores, Calibration } from './selection.js';
 
 /** Kind of model of all classifiers, and the start of their ids. */
@@ -54,9 +54,12 @@ export interface ClassifierCard {
   sizes: Sizes;
   /** Present if an engine trained it. */
   training?: TrainingFacts;
-  /** Classes in the order of the outputs. Validation pixels did not train the scored classifier, but they do train this one. */
-  classes: { code: number; name: string; train: number; validation: number }[];
+  /** Classes in the order of the outputs, with the labelled pixels and squares of ground that trained them. */
+  classes: { code: number; name: string; pixels: number; squares: number }[];
   split: string;
+  /** Squares of ground with labels, all of which trained it. */
+  labelled: LabelledSquares;
+  /** Accuracy of classifiers that were trained without the pixels they are scored on. */
   metrics: { validation: AccuracyScores };
   /** Scores of the baselines and of other candidates on the same pixels. */
   baseline: Record<string, Pick<AccuracyScores, 'oa' | 'aa' | 'kappa'>>;
@@ -120,7 +123,7 @@ export async function storeClassifier(
   const { oa, pixels, classes } = card.metrics.validation;
   const read = `${card.sources.join()} of ${card.bands.map(({ wavelength }) => wavelength).join()}`;
   const validated = createHash('sha256')
-    .update(`${read}: ${pixels} ${classes.map((one) => `${one.code} ${one.pixels}`).join()}`)
+    .update(`${read}: ${card.seed} ${pixels} ${classes.map((one) => `${one.code} ${one.pixels}`).join()}`)
     .digest('hex')
     .slice(0, 16);
   return storage.models.put(

@@ -20,7 +20,7 @@ export interface PixelGroup {
 }
 
 /** Patches of a tile with the classes of their pixels, counted from 0. */
-export interface NetTile extends Omit<LabelledPatches, 'codes' | 'sets' | 'shown'> {
+export interface NetTile extends Omit<LabelledPatches, 'codes' | 'folds' | 'near' | 'squares'> {
   classes: Uint8Array;
 }
 

@@ -16,12 +16,12 @@ import { COUNT, listOf, messageCheck, objectOf, TEXT } from '../../utils/json-sc
 import { type AnalysedCollection, allGatherChecked, forEachTile } from '../analysis.js';
 import type { Neighbour } from '../blocks.js';
 import { addPanelScores, noScores, SCORE_UNIT, type ScoreSums } from '../dense-training.js';
-import { fewLabels, netFailed } from '../errors.js';
-import { SETS, type SplitKind, TRAIN } from '../labelled-pixels.js';
+import { netFailed } from '../errors.js';
+import { FOLDS, type Folds } from '../labelled-pixels.js';
 import { classesOfCodes, type Labels, openLabels, withLabels } from '../labels.js';
 import type { Standardisation } from '../methods/dense-network.js';
 import { PANEL_PIXELS } from '../methods/panel.js';
-import type { MapTask } from '../output-tile.js';
+import type { MapTask, Tally, TallyTask } from '../output-tile.js';
 import { BYTES_PER_VALUE, type Precision, sampleFractions } from '../samples.js';
 import { findNeighbourSpectra, neighbourFiles } from '../tile-spectrum.js';
 import { GROUP, type GroupGradient, type NetTile, type ParameterShape, type PixelGroup } from './compute.js';
@@ -29,10 +29,9 @@ import { NET_SETTINGS, type NetMethod, type NetName, type NetShape } from './net
 
 /** At most `GROUP` labelled pixels of one tile. Groups depend only on the data, not on the nodes of the tiles. */
 interface PatchGroup {
-  /** Index of `SETS`. */
-  set: number;
-  /** Bits of the sets whose squares the patches overlap. */
-  shown: number;
+  fold: number;
+  /** Bits of the folds within the gap. */
+  near: number;
   pixels: number;
   /** Present if the tile belongs to this run. */
   own?: PixelGroup;
@@ -42,7 +41,7 @@ interface NetOptions {
   name: NetName;
   precision: Precision;
   labels: Labels;
-  split: SplitKind;
+  folds: Folds;
   codes: readonly number[];
   standard: Standardisation;
   /** Labelled pixels of all runs, by code. */
@@ -50,8 +49,9 @@ interface NetOptions {
 }
 
 interface Gathered {
-  /** Tiles of this run. */
+  /** Tiles of this run, and the squares of their pixels. */
   tiles: NetTile[];
+  squares: Int32Array[];
   /** The groups of all runs, in the same order on every node. */
   groups: PatchGroup[];
   /** Bytes of the spectra of all runs. */
@@ -69,49 +69,43 @@ const checkGathered = messageCheck(
     ids: listOf(TEXT),
     pixels: listOf(listOf(COUNT)),
     bytes: COUNT,
-    training: listOf(COUNT),
   }),
 );
 
 /** Reads each tile twice. Throws TW_TRAIN_ENGINES if the runs have different engines. */
 async function gatherPatches(
   analysed: AnalysedCollection,
-  { name, precision, labels, split, codes, standard, labelled }: NetOptions,
+  { name, precision, labels, folds, codes, standard, labelled }: NetOptions,
   engine: SelectedEngine,
 ): Promise<Gathered> {
   const { side } = NET_SETTINGS[name];
   const bytes = side ** 2 * BYTES_PER_VALUE[precision] * analysed.bands.length;
   const shares = sampleFractions(labelled, MAX_PATCH_BYTES / bytes);
   const classOf = classesOfCodes(codes);
-  const found: { id: string; tile: NetTile; kinds: Uint8Array }[] = [];
+  const found: { id: string; tile: NetTile; squares: Int32Array; kinds: Uint8Array }[] = [];
   const open = await openLabels(labels);
   await forEachTile(analysed, async (tile, file) => {
     const { id, grid, geocode } = tile;
-    const options = { file, cell: { grid, geocode }, split, standard, shares, side, precision };
+    const options = { file, cell: { grid, geocode }, folds, standard, shares, side, precision };
     const patches = await withNeighbours(analysed, tile, (side - 1) / 2, (around) =>
       withLabels(analysed.context, open, tile, (labels) =>
         analysed.compute({ kind: 'patches', ...options, labels, around }),
       ),
     );
     if (!patches || patches.codes.length === 0) return;
-    const { codes, sets, shown, ...own } = patches;
+    const { codes, folds: numbers, near, squares, ...own } = patches;
     const classes = Uint8Array.from(codes, (code) => classOf[code]);
-    found.push({ id, kinds: sets.map((set, i) => kindOf(set, shown[i])), tile: { ...own, classes } });
+    const kinds = numbers.map((fold, i) => fold * FOLD_COMBINATIONS + near[i]);
+    found.push({ id, kinds, squares, tile: { ...own, classes } });
   });
   found.sort((a, b) => (a.id < b.id ? -1 : 1));
   const message = {
     engine: `${engine.name} ${engine.version}`,
     ids: found.map(({ id }) => id),
     pixels: found.map(({ kinds }) => PIXEL_KINDS.map((kind) => kinds.filter((one) => one === kind).length)),
-    training: codes.map((_, c) => found.reduce((sum, one) => sum + trainingPixels(one, c), 0)),
     bytes: found.reduce((sum, { tile }) => sum + tile.spectra.byteLength, 0),
   };
   const messages = await allGatherChecked(analysed.job, message, checkGathered);
-  const absent = codes.filter((_, c) => messages.every(({ training }) => !training[c]));
-  if (absent.length > 0)
-    throw fewLabels(
-      `no training pixel of class ${absent.join(', ')} has a patch outside of the squares for tuning and validation`,
-    );
   const engines = new Set(messages.map((one) => one.engine));
   if (engines.size > 1) throw mixedEngines([...engines].join(', '));
   const own = new Map(found.map(({ id, kinds }, tile) => [id, { tile, kinds }]));
@@ -120,6 +114,7 @@ async function gatherPatches(
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   return {
     tiles: found.map(({ tile }) => tile),
+    squares: found.map(({ squares }) => squares),
     groups: all.flatMap(({ id, pixels }) =>
       pixels.flatMap((count, kind) => groupsOf(count, kind, own.get(id))),
     ),
@@ -139,29 +134,17 @@ async function withNeighbours<T>(
   return withPinnedTiles(storage, read, () => work(neighbourFiles(storage, around)));
 }
 
-/** Pixels of a kind have the same set, and patches that overlap squares of the same sets. */
-const SET_COMBINATIONS = 2 ** SETS.length;
-const kindOf = (set: number, shown: number) => set * SET_COMBINATIONS + shown;
-const PIXEL_KINDS = Array.from({ length: SETS.length * SET_COMBINATIONS }, (_, kind) => kind);
-
-/** Number of pixels of a class in the training for tuning. The other trainings include these pixels. */
-function trainingPixels({ kinds, tile }: { kinds: Uint8Array; tile: NetTile }, classNumber: number): number {
-  const trains = kindOf(TRAIN, 1 << TRAIN);
-  return kinds.filter((kind, i) => kind === trains && tile.classes[i] === classNumber).length;
-}
-
-/** True if patches that overlap the sets `shown` may train a network on `sets`. Other patches contain tuning or validation pixels. */
-export function mayTrain(shown: number, sets: readonly number[]): boolean {
-  return sets.reduce((others, set) => others & ~(1 << set), shown) === 0;
-}
+/** Pixels of a kind have the same fold, and the same folds within the gap. */
+const FOLD_COMBINATIONS = 2 ** FOLDS;
+const PIXEL_KINDS = Array.from({ length: FOLDS * FOLD_COMBINATIONS }, (_, kind) => kind);
 
 /** Adjacent pixels belong to different groups, so that a group is representative of the tile. */
 function groupsOf(count: number, kind: number, own?: { tile: number; kinds: Uint8Array }): PatchGroup[] {
   const groups = Math.ceil(count / GROUP);
   const numbers = own && [...own.kinds.keys()].filter((pixel) => own.kinds[pixel] === kind);
   return Array.from({ length: groups }, (_, g) => ({
-    set: Math.floor(kind / SET_COMBINATIONS),
-    shown: kind % SET_COMBINATIONS,
+    fold: Math.floor(kind / FOLD_COMBINATIONS),
+    near: kind % FOLD_COMBINATIONS,
     pixels: Math.ceil((count - g) / groups),
     ...(numbers && {
       own: { tile: own.tile, pixels: Int32Array.from(numbers.filter((_, i) => i % groups === g)) },
@@ -178,6 +161,7 @@ export type NetHandlers = {
   cams: Handler<{ weights: Float32Array; groups: PixelGroup[] }, { pixels: number[]; sums: Float64Array }[]>;
   files: Handler<{ weights: Float32Array; standard: Standardisation }, Record<string, Uint8Array>>;
   map: Handler<MapTask<NetMethod>, MadeTile | null>;
+  tally: Handler<TallyTask<NetMethod>, Tally | null>;
 };
 
 const WORKER_SCRIPT = new URL('./worker.js', import.meta.url);
@@ -191,11 +175,15 @@ class NetProcess extends EngineProcess<NetHandlers> {
 /** Throws TW_ANALYSIS_NET if the process ends before it answers. */
 const resultOrNetFailure = <T>(answer: Promise<T>): Promise<T> => resultOrFailure(answer, netFailed);
 
+interface NetMappers extends TileMaker<MapTask<NetMethod>> {
+  tally(task: TallyTask<NetMethod>, signal: AbortSignal): Promise<Tally | null>;
+}
+
 /** Calls `work` with processes that apply networks, then ends them. If a process dies, only its tile fails. Throws TW_TRAIN_NO_ENGINE. */
 export async function withMappers<T>(
   { workers: { threads } }: { workers: { threads: number } },
   engine: string | undefined,
-  work: (mappers: TileMaker<MapTask<NetMethod>>) => Promise<T>,
+  work: (mappers: NetMappers) => Promise<T>,
 ): Promise<T> {
   const { name } = await selectEngineCached(engine);
   const pool = new EnginePool<NetHandlers>(WORKER_SCRIPT, name, threads);
@@ -204,6 +192,8 @@ export async function withMappers<T>(
       threads,
       make: (task, signal) =>
         pool.run(signal, (child) => resultOrNetFailure(child.request('map', task, { signal }))),
+      tally: (task, signal) =>
+        pool.run(signal, (child) => resultOrNetFailure(child.request('tally', task, { signal }))),
     });
   } finally {
     pool.close();
@@ -273,32 +263,33 @@ export class NetSession {
     );
   }
 
-  /** Scores weights on the pixels of a set in tiles of this run. */
-  async scores(weights: Float32Array, set: number, temperatures: readonly number[]): Promise<ScoreSums> {
+  /** Scores weights on the pixels of a fold in tiles of this run. `scored`: 1 for each class whose pixels are scored. */
+  async scores(weights: Float32Array, fold: number, scored: Uint8Array): Promise<ScoreSums> {
     const { classes } = this.shape;
-    const groups = this.localIndexes(set);
+    const groups = this.localIndexes(fold);
     const values = await this.spread(groups, (process, groups) =>
       process.request('values', { weights, groups }, { signal: this.signal }),
     );
-    const sums = noScores(classes, temperatures.length);
+    const sums = noScores();
     const panel = new Float32Array(classes * PANEL_PIXELS);
     for (const [g, { tile, pixels }] of groups.entries()) {
       for (const [at, value] of values[g].entries())
         panel[(at % classes) * PANEL_PIXELS + Math.floor(at / classes)] = value;
       const truths = Array.from(pixels, (pixel) => this.gathered.tiles[tile].classes[pixel]);
-      addPanelScores(sums, panel, truths, temperatures);
+      const squares = pixels.map((pixel) => this.gathered.squares[tile][pixel]);
+      addPanelScores(sums, panel, { truths, squares, scored });
     }
     return sums;
   }
 
-  /** Sums the importance of bands over the pixels of a set in tiles of this run. */
-  async cams(weights: Float32Array, set: number): Promise<CamSums> {
+  /** Sums the importance of bands over the pixels of a fold in tiles of this run. */
+  async cams(weights: Float32Array, fold: number): Promise<CamSums> {
     const { classes, bands } = this.shape;
     const total: CamSums = {
       pixels: new Array<number>(classes).fill(0),
       sums: new Float64Array(classes * bands),
     };
-    const found = await this.spread(this.localIndexes(set), (process, groups) =>
+    const found = await this.spread(this.localIndexes(fold), (process, groups) =>
       process.request('cams', { weights, groups }, { signal: this.signal }),
     );
     for (const { pixels, sums } of found) {
@@ -318,8 +309,8 @@ export class NetSession {
     for (const process of this.processes) process.close();
   }
 
-  private localIndexes(set: number): PixelGroup[] {
-    return this.groups.flatMap((group) => (group.set === set && group.own ? [group.own] : []));
+  private localIndexes(fold: number): PixelGroup[] {
+    return this.groups.flatMap((group) => (group.fold === fold && group.own ? [group.own] : []));
   }
 
   /** Sends groups to the processes that have their tiles. Results are in the order of the groups. */

@@ -1,5 +1,5 @@
 /**
- * Trains a network on sets of labelled pixels by Adam, on all runs of a job together. A step uses some groups of pixels of all tiles. Each
+ * Trains a network on labelled pixels by Adam, on all runs of a job together. A step uses some groups of pixels of all tiles. Each
  * run computes and sends the gradients of its own groups, and all runs add all gradients in the order of the groups. The weights thus have
  * the same bits on any distribution of the tiles.
  */
@@ -9,14 +9,15 @@ import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../utils
 import { randomStream, shuffledOrder } from '../../utils/random.js';
 import { allGatherChecked } from '../analysis.js';
 import { netFailed } from '../errors.js';
+import { mayTrain } from '../labelled-pixels.js';
 import { AdamW } from '../optimizers.js';
 import { BYTES_PER_VALUE } from '../samples.js';
 import type { GroupGradient } from './compute.js';
 import { NET_SETTINGS } from './net.js';
-import { mayTrain, type NetSession } from './session.js';
+import type { NetSession } from './session.js';
 
 interface NetTraining {
-  sets: readonly number[];
+  training: number;
   epochs: number;
   /** Weight decay. */
   strength: number;
@@ -52,10 +53,10 @@ const checkGradients = messageCheck(
 /** Throws TW_ANALYSIS_NET. */
 export async function trainNet(
   session: NetSession,
-  { sets, epochs, strength, seed }: NetTraining,
+  { training, epochs, strength, seed }: NetTraining,
   job: JobContext,
 ): Promise<TrainedNet> {
-  const groups = session.groups.filter(({ set, shown }) => sets.includes(set) && mayTrain(shown, sets));
+  const groups = session.groups.filter(({ near }) => mayTrain(near, training));
   const { next } = randomStream(seed);
   const weights = startOf(session.parameters, next);
   const adam = new AdamW(weights, strength);

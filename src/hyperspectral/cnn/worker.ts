@@ -5,7 +5,15 @@ import type { MadeTile } from '../../derive/index.js';
 import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engines/index.js';
 import { loadModel } from '../../training/index.js';
 import { netFailed } from '../errors.js';
-import { type MapTask, outputTileOfPlanes, ScaleCheck } from '../output-tile.js';
+import { labelCodes } from '../labels.js';
+import {
+  type MapTask,
+  outputTileOfPlanes,
+  ScaleCheck,
+  type Tally,
+  type TallyTask,
+  tallyOfPlanes,
+} from '../output-tile.js';
 import { eachPatch, NetCompute } from './compute.js';
 import { centreOf, type NetMethod } from './net.js';
 import type { NetHandlers } from './session.js';
@@ -27,6 +35,13 @@ class NetMapper {
     return outputTileOfPlanes(task, planesOf(this.tf, model, task));
   }
 
+  /** Returns null if the tile has no label and need not be mapped. Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE. */
+  async tally(task: TallyTask<NetMethod>): Promise<Tally | null> {
+    const codes = labelCodes(task.labels, task.cell, task.file);
+    if (!task.mapsAll && codes.every((code) => code === 0)) return null;
+    return tallyOfPlanes(task, codes, planesOf(this.tf, await this.modelOf(task.method), task));
+  }
+
   private async modelOf({ files }: NetMethod): Promise<LayersModel> {
     const weights = files['weights.bin'];
     if (this.known && Buffer.compare(this.known.weights, weights) === 0) return this.known.model;
@@ -40,7 +55,12 @@ class NetMapper {
 function planesOf(
   tf: Tf,
   model: LayersModel,
-  { file, around = [], method, checksScale }: MapTask<NetMethod>,
+  {
+    file,
+    around = [],
+    method,
+    checksScale,
+  }: Pick<MapTask<NetMethod>, 'file' | 'around' | 'method' | 'checksScale'>,
 ): Float32Array[] {
   const { side, classes } = method;
   const planes = Array.from({ length: classes }, () => new Float32Array(file.width * file.height).fill(NaN));
@@ -94,13 +114,16 @@ serveRequests<NetHandlers>(
       return groups.map((group) => net.camsOf(group));
     },
     files: async ({ weights, standard }) => withWeights(weights).files(standard),
-    async map(task) {
-      mapper ??= new NetMapper(await tfOf());
-      return mapper.map(task);
-    },
+    map: async (task) => (await mapperOf()).map(task),
+    tally: async (task) => (await mapperOf()).tally(task),
   },
   netFailed,
 );
+
+async function mapperOf(): Promise<NetMapper> {
+  mapper ??= new NetMapper(await tfOf());
+  return mapper;
+}
 
 async function tfOf(): Promise<Tf> {
   return (await loadEngine(engine as EngineName)).tf;
