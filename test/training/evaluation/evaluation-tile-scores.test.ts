@@ -17,8 +17,9 @@ import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, field } from '../synthetic-land.js';
 
-const DAY = 86_400_000;
-const timeOf = (day: number) => Date.UTC(2020, 5, 1) + day * DAY;
+/** Acquisitions within three days are one pass. */
+const STEP_MS = 5 * 86_400_000;
+const timeOf = (day: number) => Date.UTC(2020, 5, 1) + day * STEP_MS;
 
 /** A date whose first rows are under cloud. */
 function date(width: number, height: number, day: number, cloudyRows: number) {
@@ -95,7 +96,7 @@ describe('scores of entire tiles', () => {
     assert.ok(Math.abs(score.msSsim!.value - mean.msSsim!.value) < 1e-3);
     assert.equal(score.msSsim!.scales, 5);
     assert.deepEqual(score.images, { psnr: 1, ssim: 1, msSsim: 1 });
-    assert.deepEqual(score.dates, ['2020-06-03T00:00:00.000Z']);
+    assert.deepEqual(score.dates, ['2020-06-11T00:00:00.000Z']);
   });
 
   it('read both dates of pairs, and compare with the clear one', async (t) => {

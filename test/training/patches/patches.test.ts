@@ -18,8 +18,8 @@ const PATCH_VALUES = PATCH_SIZE ** 2 * 3;
 const cutPatches = (dates: Field[], from?: number) =>
   cut(spec, labelImages(spec, dates), from === undefined ? undefined : { from });
 
-/** Dates of different passes. */
-const APART = 10 * 86_400_000;
+/** Time between the dates of a test: acquisitions within three days are one pass. */
+const STEP_MS = 5 * 86_400_000;
 
 function datasetOf(dates: Field[], from?: number): TrainValidationPatches {
   const outcome = cutPatches(dates, from);
@@ -35,7 +35,7 @@ function reasonOf(dates: Field[]): string {
 
 /** A date whose bands encode the origin of each pixel: column + width * row in red, the number of the date in green. */
 function located(width: number, height: number, date: number): Field {
-  const pixels = field(width, height, { time: date * APART });
+  const pixels = field(width, height, { time: date * STEP_MS });
   pixels.bands.red = Float32Array.from(pixels.bands.red, (_, at) => at);
   pixels.bands.green.fill(date);
   pixels.bands.nir.fill(width * height);
@@ -58,7 +58,7 @@ describe('makePatches', () => {
   it('trains and validates cloud removal only on patches with cloud', () => {
     const removal = getModelSpec('cloud-removal');
     const outcomeOf = (width: number, isCloud: (column: number, row: number) => boolean) => {
-      const [clear, cloudy] = [1, 2].map((day) => field(width, width, { time: day * APART })) as [
+      const [clear, cloudy] = [1, 2].map((day) => field(width, width, { time: day * STEP_MS })) as [
         Field,
         Field,
       ];
@@ -231,7 +231,7 @@ describe('makePatches', () => {
         fc.integer({ min: 1, max: 5 }),
         (width, height, count) => {
           const dates = Array.from({ length: count }, (_, n) => located(width, height, n));
-          const from = count === 1 ? undefined : Math.ceil(count / 2) * APART;
+          const from = count === 1 ? undefined : Math.ceil(count / 2) * STEP_MS;
           const { train, selection, validation, holdOut } = datasetOf(dates, from);
           const trained = positionsAndDates(train.inputs, width);
           const held = positionsAndDates(validation.inputs, width);
@@ -249,7 +249,7 @@ describe('makePatches', () => {
           const last = Math.max(...trained.map(({ date }) => date));
           const first = Math.min(...held.map(({ date }) => date));
           assert.ok(
-            count === 1 ? first === last : last < from! / APART && first >= from! / APART,
+            count === 1 ? first === last : last < from! / STEP_MS && first >= from! / STEP_MS,
             `trained to ${last}, validated from ${first}`,
           );
           assert.equal(holdOut.from, from && new Date(from).toISOString());
@@ -268,9 +268,9 @@ describe('makePatches', () => {
         ...new Set(positionsAndDates(inputs, 128).map(({ date }) => date)),
       ]);
     const all = [0, 1, 2, 3];
-    const later = 3 * APART;
+    const later = 3 * STEP_MS;
     assert.deepEqual(datesOf(datasetOf(dates, later)), [[0, 1, 2], [3]]);
-    for (const from of [0, 4 * APART]) {
+    for (const from of [0, 4 * STEP_MS]) {
       const dataset = datasetOf(dates, from);
       assert.deepEqual(datesOf(dataset), [all, all]);
       assert.match(dataset.split, /same dates$/);
