@@ -132,7 +132,8 @@ export async function trainRegional(
     Object.assign(task, { history: choice?.history?.use ?? 'none', isShared: true });
   if (choice) {
     job.message('scoring the base model at each place');
-    if (base.files) await training.fineTune(planned, { base: base.files, choice, ...NO_ADAPTATION });
+    const step = { ...NO_ADAPTATION, hasChanged: stale !== undefined };
+    if (base.files) await training.fineTune(planned, { base: base.files, choice, ...step });
     return results;
   }
   const known = new Set(base.cells.map(({ geocode }) => geocode));
@@ -161,7 +162,7 @@ export async function trainRegional(
 }
 
 /** A base that reads the history of its place knows what an adaptation would learn. */
-const NO_ADAPTATION = { samples: '', withFresh: false, hasChanged: false };
+const NO_ADAPTATION = { samples: '', withFresh: false };
 
 /** Returns the context with shares of the progress mapped by `part`. */
 const sharing = (job: JobContext, part: (share: number) => number): JobContext => ({

@@ -256,6 +256,22 @@ export async function trainChosen(
   };
 }
 
+/** Loads the base model of a region, which reads history. The caller must dispose it. */
+export async function loadBase(
+  tf: Tf,
+  plain: ModelSpec,
+  { base, choice, seed }: { base: SourceModelFiles; choice: ModelChoice; seed: number },
+): Promise<LayersModel> {
+  const model = buildModel(tf, servedSpec(plain, choice), seed);
+  const read = await readSourceWeights(base, model);
+  if ('reason' in read) {
+    model.dispose();
+    throw baseNotUsable(base.id, read.reason);
+  }
+  setWeights(tf, model, read.values);
+  return model;
+}
+
 /** Scores the base model of a region, which reads history, at one of its places. The caller must dispose the model. */
 export async function scoreBase(
   tf: Tf,
@@ -265,10 +281,7 @@ export async function scoreBase(
   { seed, scoreTile, dates }: Pick<TrainOptions, 'seed' | 'scoreTile'> & { dates: string[] },
 ): Promise<TrainResult & Pick<TrainedCell, 'adaptation'>> {
   const spec = withHistory(plain);
-  const model = buildModel(tf, servedSpec(plain, choice), seed);
-  const read = await readSourceWeights(base, model);
-  if ('reason' in read) throw baseNotUsable(base.id, read.reason);
-  setWeights(tf, model, read.values);
+  const model = await loadBase(tf, plain, { base, choice, seed });
   const linear = chooseLinear(spec, placeStatistics(plain, dataset));
   const ofHistory = historyBaselines(spec, linear);
   const { report, held, spread } = await reportOf(tf, model, spec, dataset, scoreTile, ofHistory);

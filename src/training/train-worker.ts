@@ -17,16 +17,22 @@ import type { ReadRasters } from './acquisitions.js';
 import { adaptCell, groundSeenByBase } from './adaptation.js';
 import { dateErrors } from './date-errors.js';
 import { memoryLimitExceeded, trainingFailed } from './errors.js';
-import type { EpochLosses } from './evaluation.js';
+import { type EpochLosses, evaluateValidation, type Metrics } from './evaluation.js';
 import { encodeSample } from './fine-tuning.js';
 import type { DisplayRange } from './image-metrics.js';
 import { getModelSpec } from './models/builtin.js';
 import { buildModel } from './models/network.js';
+import type { ModelSpec } from './models/spec.js';
 import { saveModel } from './models/weights.js';
-import { subsamplePatches } from './patches.js';
-import { hasHistory, scoreBase, servedSpec, trainChosen } from './selection.js';
+import { subsamplePatches, type TrainValidationPatches } from './patches.js';
+import { hasHistory, loadBase, scoreBase, servedSpec, trainChosen } from './selection.js';
 import { scoreTile } from './tile-scores.js';
-import { readCellDataset, type TrainCellTask, type TrainingHandlers } from './train-task.js';
+import {
+  type AdaptationStep,
+  readCellDataset,
+  type TrainCellTask,
+  type TrainingHandlers,
+} from './train-task.js';
 import { trainModel } from './training-loop.js';
 
 const [engine] = process.argv.slice(2);
@@ -96,7 +102,9 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     const patches = subsamplePatches(dataset.train, adaptation.patches);
     return { sample: encodeSample({ cell: task.cell ?? task.id, patches }) };
   }
-  if (adaptation?.choice && hasHistory(dataset)) {
+  // A base that reads histories does not know ground that has changed since.
+  const isChanged = adaptation?.step === 'fine-tune' && adaptation.hasChanged;
+  if (adaptation?.choice && hasHistory(dataset) && !isChanged) {
     const shared = { ...adaptation, choice: adaptation.choice };
     const { model, ...scored } = await scoreBase(tf, spec, dataset, shared, {
       ...{ seed, scoreTile: scoreTileOf, dates },
@@ -112,7 +120,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
       },
     };
   }
-  if (adaptation) {
+  if (adaptation && !adaptation.choice) {
     const options = { scoreTile: scoreTileOf, dateErrorsOf, onEpoch, elapsed: seconds };
     const adapted = await adaptCell(loaded, spec, dataset, task, adaptation, options);
     return { trained: { ...adapted, bytesRead } };
@@ -133,9 +141,15 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const errors = await dateErrorsOf(model);
   const files = await saveModel(tf, model);
   model.dispose();
+  const base = adaptation?.choice && {
+    base: { id: adaptation.base.id, version: adaptation.base.version },
+    ...{ factor: 1, patches: dataset.train.count, others: 0 },
+    errors: { base: await baseScore(loaded, spec, dataset, adaptation) },
+  };
   return {
     trained: {
       ...result,
+      ...(base && { adaptation: base }),
       files,
       epochs: result.losses.length,
       bytesRead,
@@ -144,6 +158,21 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     },
   };
 };
+
+/** The score of a base that reads histories on the validation patches of a place. */
+async function baseScore(
+  { tf }: LoadedEngine,
+  spec: ModelSpec,
+  dataset: TrainValidationPatches,
+  { base, choice }: Pick<AdaptationStep, 'base' | 'choice'>,
+): Promise<Metrics> {
+  const model = await loadBase(tf, spec, { base, choice: choice!, seed: 0 });
+  try {
+    return evaluateValidation(tf, model, dataset);
+  } finally {
+    model.dispose();
+  }
+}
 
 /** Returns the bands read so far for the cell of a task; undefined if they are not needed again. */
 function rastersFor({ cell }: TrainCellTask, keep: boolean): ReadRasters | undefined {
