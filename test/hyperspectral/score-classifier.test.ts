@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
-import { areaEstimates } from '../../src/hyperspectral/classification/area-estimates.js';
+import { areaEstimates } from '../../src/hyperspectral/analyses/score-classifier.js';
 import { readLabels, type ScoreResults } from '../../src/hyperspectral/index.js';
 import { createTransform, crsFromEpsg, readImage } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';
