@@ -17,6 +17,8 @@ export interface ModelChange {
   selection?: number | null;
   /** Error of the mean of the training. Default: the model's. */
   mean?: number;
+  /** 95 % interval of its skill. */
+  skill?: [low: number, high: number];
   parent?: string;
   /** Default: the place of the tiles. */
   geocode?: string;
@@ -42,6 +44,7 @@ export async function putModel(
     mode = 'partitioned',
     isHeldOut = true,
     images,
+    skill,
   }: ModelChange = {},
 ): Promise<ModelRecord> {
   const { tf } = await loadEngine('wasm');
@@ -64,7 +67,8 @@ export async function putModel(
     ...(isHeldOut && {
       holdOut: { side: 'eastern', gap: 16, window: { column: 64, row: 16, width: 32, height: 64 } },
     }),
-    skill: { value: 0.5 },
+    // By default it is better than the mean.
+    skill: { value: mean === mse ? 0.5 : 1 - mse / mean, ...(skill && { interval: skill }) },
     losses: [{ epoch: 1, train: 2 * mse, validation: mse }],
     metrics: {
       train: metrics,

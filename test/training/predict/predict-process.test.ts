@@ -157,6 +157,37 @@ describe('predict', { timeout: 580_000 }, () => {
     assert.match(JSON.stringify(logs), new RegExp(`"warning".{0,50}${id}, version ${version}, is worse`));
   });
 
+  it('applies no model that is surely worse than the mean of its training, unless it is told to', async (t) => {
+    const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
+    const [first, second] = await tilesOf(node);
+    const worse = { mse: 0.2, mean: 0.1 };
+    // Chance may explain the first one, but not the second.
+    await putModel(node.storage, [first!], { ...worse, skill: [-2, 0.1] });
+    const { id } = await putModel(node.storage, [second!], { ...worse, skill: [-2, -0.1] });
+    const made = await predict(node, { model: 'ndvi' });
+    const reasons = Object.keys(made.skipped);
+    assert.equal(made.tiles, 1);
+    assert.ok(
+      reasons.some((reason) => /is worse than the mean of its training.*--even-if-worse/.test(reason)),
+    );
+    // Neither does a model that is named.
+    const named = await predict(node, { model: id });
+    assert.equal(named.tiles, 0);
+    assert.ok(Object.keys(named.skipped).some((reason) => reason.includes('--even-if-worse')));
+    const all = await predict(node, { model: 'ndvi', evenIfWorse: true });
+    assert.deepEqual([all.tiles + all.unchanged, all.worse.length], [2, 2]);
+    // A model of the region that is better than the mean maps the place.
+    const base = { mode: 'distributed', geocode: second!.geocode.slice(0, 4), mse: 0.1, mean: 0.2 } as const;
+    const region = await putModel(node.storage, [first!, second!], base);
+    const { uses, fallbacks } = await predict(node, { model: 'ndvi' });
+    assert.equal(uses!.own, 1);
+    const mapped = fallbacks!.find(({ geocode }) => geocode === second!.geocode)!;
+    assert.deepEqual(
+      [mapped.model, mapped.reason],
+      [region.id, 'its model ndvi is worse than the mean of its training'],
+    );
+  });
+
   it('removes cloud from the dates of a cell, and the model opens elsewhere', {
     skip: !hasGdal && 'GDAL is missing',
   }, async (t) => {
