@@ -60,12 +60,13 @@ export const meanOf = (values: readonly number[]): number =>
 export function planeSets(spec: ModelSpec): number[][] {
   const bands = spec.inputs.map((_, b) => b);
   if (!spec.history) return [bands];
-  const { mean, spread, nearest, dates, bands: first } = historyLayout(spec);
+  const { mean, spread, dates, bands: first } = historyLayout(spec);
   const at = (plane: number) => spec.inputs.length + plane;
   const means = Array.from({ length: spread - first }, (_, b) => at(first + b));
   const small = [...bands, at(mean)];
   const wide = [...small, ...means];
-  return [small, wide, [...wide, at(spread), at(nearest), at(dates)]];
+  // The nearest date is another one when a date is left out, so its weight cannot be chosen in this way.
+  return [small, wide, [...wide, at(spread), at(dates)]];
 }
 
 /** Fits one of the linear candidates to sums over all input planes. `mean` reads nothing; `history` returns the mean of the other dates. */
