@@ -160,7 +160,7 @@ function isWithinOneError({ errors }: Candidate, best: Candidate): boolean {
 export interface PlaceStatistics {
   folds: FoldStatistics[];
   /** Over the training samples with a history, and over all. */
-  known: SufficientStatistics;
+  withHistory: SufficientStatistics;
   all: SufficientStatistics;
 }
 
@@ -173,11 +173,11 @@ export function joinStatistics(places: readonly PlaceStatistics[]): PlaceStatist
       const own = places.map(({ folds }) => folds.find((fold) => fold.day === day));
       return {
         day,
-        train: sum(places.map(({ known }, i) => own[i]?.train ?? known)),
+        train: sum(places.map(({ withHistory }, i) => own[i]?.train ?? withHistory)),
         scored: sum(own.flatMap((fold) => fold?.scored ?? [])),
       };
     }),
-    known: sum(places.map(({ known }) => known)),
+    withHistory: sum(places.map(({ withHistory }) => withHistory)),
     all: sum(places.map(({ all }) => all)),
   };
 }

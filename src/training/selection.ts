@@ -72,7 +72,7 @@ export function placeStatistics(plain: ModelSpec, { train, history }: HistoryDat
     };
     return fold.train.count > 0 && fold.scored.count > 0 ? [fold] : [];
   });
-  return { folds, known: historyStatistics(train, has), all: sufficientStatistics(train) };
+  return { folds, withHistory: historyStatistics(train, has), all: sufficientStatistics(train) };
 }
 
 /** The linear candidates of a place: their errors in selection, and the functions that they fit to all of its dates. */
@@ -100,14 +100,14 @@ export function chooseLinear(spec: ModelSpec, place: PlaceStatistics, region = p
     region.folds.length > 0
       ? (simplestCandidate(linearCandidates(plain, region.folds, plainSettings)).name as 'mean' | 'ridge')
       : NOTHING_TO_CHOOSE.name;
-  const known = region.known.count > 0 ? region.known : region.all;
+  const samples = region.withHistory.count > 0 ? region.withHistory : region.all;
   return {
     settings,
     candidates: folds.length > 0 ? linearCandidates(spec, folds, settings) : [],
     models: {
-      mean: fitLinear(spec, known, 'mean', settings),
-      history: fitLinear(spec, known, 'history', settings),
-      ridge: fitLinear(spec, known, 'ridge', settings),
+      mean: fitLinear(spec, samples, 'mean', settings),
+      history: fitLinear(spec, samples, 'history', settings),
+      ridge: fitLinear(spec, samples, 'ridge', settings),
     },
     fallback: { name, model: fitLinear(plain, region.all, name, plainSettings) },
   };

@@ -119,7 +119,7 @@ describe('sums of samples', () => {
         const train = sumsOf({ x: others.flatMap(({ x }) => x), y: others.flatMap(({ y }) => y) });
         return { day, train, scored: sumsOf(rows[i]!) };
       });
-      return { folds, known: all, all };
+      return { folds, withHistory: all, all };
     };
     const near = (a: SufficientStatistics, b: SufficientStatistics) => {
       const flat = (sums: SufficientStatistics) => [
