@@ -93,13 +93,13 @@ export function trainingTable(
   return [...lines, ...servedSummary(models), ...adaptationSummary(models)];
 }
 
-/** How many places each candidate serves, if they have a history. */
+/** How many places each candidate serves. */
 function servedSummary(models: readonly Trained[]): string[] {
   const counts = new Map<string, number>();
   for (const { serves } of models) if (serves) counts.set(serves, (counts.get(serves) ?? 0) + 1);
   if (counts.size === 0) return [];
   const named = Array.from(counts, ([name, count]) => `${SERVED_NAMES[name] ?? name} (${count})`);
-  return [`what serves, chosen by leaving dates out: ${named.join(', ')}`];
+  return [`chosen on dates or ground that was left out: ${named.join(', ')}`];
 }
 
 const SERVED_NAMES: Record<string, string> = {
@@ -107,6 +107,7 @@ const SERVED_NAMES: Record<string, string> = {
   history: 'the mean of the other dates',
   ridge: 'ridge regression',
   regional: 'the network of the region',
+  adapted: 'the network of the region, adapted',
   own: 'a network of the place',
 };
 
@@ -140,7 +141,7 @@ const MAX_NAMED_MODELS = 5;
 /** Compares the models that were adapted from a base with it. */
 function adaptationSummary(models: readonly Trained[]): string[] {
   const compared = models.flatMap(({ geocode, metrics, adaptation }) =>
-    adaptation && adaptation.errors.base.mse > 0 && metrics.validation.mse > 0
+    adaptation && adaptation.factor > 0 && adaptation.errors.base.mse > 0 && metrics.validation.mse > 0
       ? [{ geocode, ratio: metrics.validation.mse / adaptation.errors.base.mse }]
       : [],
   );
