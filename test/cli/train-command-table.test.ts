@@ -24,7 +24,10 @@ test('models that are worse than the mean are marked, and collections are named 
 test('adapted models that are clearly worse than their base are named', () => {
   const adapted = (geocode: string, mse: number, base: number) => ({
     ...model('a', geocode, mse),
-    adaptation: { factor: 0.5, errors: { base: { mse: base } } } as TrainResults['models'][number]['adaptation'],
+    adaptation: {
+      factor: 0.5,
+      errors: { base: { mse: base } },
+    } as TrainResults['models'][number]['adaptation'],
   });
   const fine = [adapted('u26xy', 0.1, 0.2), adapted('u26xz', 0.105, 0.1)];
   assert.doesNotMatch(trainingTable(fine, false, null).join('\n'), /warning/);
