@@ -1,7 +1,7 @@
 /**
  * The choice between simple and complex models of one place: the mean of the training, the history, a ridge regression, and networks. Dates
- * are left out in turn; the simplest candidate whose error is within one standard error of the best serves (Breiman et al. 1984, "the one
- * standard error rule").
+ * are left out in turn. The best of the first three serves, unless a network is better by more than one standard error (the rule of
+ * Breiman et al. 1984).
  */
 import { historyLayout, type ModelSpec } from './models/spec.js';
 import {
@@ -60,13 +60,13 @@ export const meanOf = (values: readonly number[]): number =>
 export function planeSets(spec: ModelSpec): number[][] {
   const bands = spec.inputs.map((_, b) => b);
   if (!spec.history) return [bands];
-  const { mean, spread, dates, bands: first } = historyLayout(spec);
+  const { mean, spread, bands: first } = historyLayout(spec);
   const at = (plane: number) => spec.inputs.length + plane;
   const means = Array.from({ length: spread - first }, (_, b) => at(first + b));
   const small = [...bands, at(mean)];
   const wide = [...small, ...means];
-  // The nearest date is another one when a date is left out, so its weight cannot be chosen in this way.
-  return [small, wide, [...wide, at(spread), at(dates)]];
+  // The nearest date and the number of dates change when a date is left out, so their weights cannot be chosen in this way.
+  return [small, wide, [...wide, at(spread)]];
 }
 
 /** Fits one of the linear candidates to sums over all input planes. `mean` reads nothing; `history` returns the mean of the other dates. */
@@ -133,19 +133,22 @@ export function linearCandidates(
 }
 
 /**
- * Returns the simplest candidate whose error is within one standard error of the best, that of the paired differences over the groups. With
- * fewer than four groups it is the best linear one, or a network only if it is better than this one on each group. `candidates`: the
- * simplest first, at least one.
+ * Returns the best of the linear candidates, or a network that is better by more than one standard error, that of the paired differences
+ * over the groups; of networks within one standard error of the best, the simplest. With fewer than four groups a network must be better on
+ * each of them. The linear candidates have no such advantage among each other: with few dates, one standard error is so large that the
+ * mean of the training would serve where the history has a third of its error. `candidates`: the simplest first, at least one linear.
  */
 export function simplestCandidate(candidates: readonly Candidate[]): Candidate {
   const least = (some: readonly Candidate[]) => some.reduce((a, b) => (b.error < a.error ? b : a));
-  const best = least(candidates);
+  const isLinear = ({ name }: Candidate) => name === 'mean' || name === 'history' || name === 'ridge';
+  const linear = least(candidates.filter(isLinear));
+  const networks = candidates.filter((candidate) => !isLinear(candidate));
+  const best = least([linear, ...networks]);
   const groups = best.errors.length;
-  if (groups >= MIN_GROUPS) return candidates.find((candidate) => isWithinOneError(candidate, best)) ?? best;
-  const linear = candidates.filter(({ name }) => name === 'mean' || name === 'history' || name === 'ridge');
-  const simple = least(linear.length > 0 ? linear : candidates);
-  const isBetter = groups > 0 && best.errors.every((error, i) => error < simple.errors[i]!);
-  return isBetter ? best : simple;
+  if (groups >= MIN_GROUPS)
+    return [linear, ...networks].find((candidate) => isWithinOneError(candidate, best)) ?? best;
+  const isBetter = groups > 0 && best.errors.every((error, i) => error < linear.errors[i]!);
+  return isBetter ? best : linear;
 }
 
 function isWithinOneError({ errors }: Candidate, best: Candidate): boolean {

@@ -117,7 +117,7 @@ export function withHistory(spec: ModelSpec): ModelSpec {
 /** Normalises the history as the bands of the date: the means of the bands like these, and the means of the other bands around 0.2. */
 function historyMix(spec: ModelSpec, { weights, bias }: LayerSpec & { type: 'mix' }): LayerSpec {
   const { inputs } = spec;
-  const { mean, bands, spread, nearest, dates } = historyLayout(spec);
+  const { mean, bands, spread, nearest } = historyLayout(spec);
   const planes = inputPlanes({ ...spec, history: true });
   const columns: { at: number; weight: number }[][] = [];
   const biases: number[] = [];
@@ -133,7 +133,8 @@ function historyMix(spec: ModelSpec, { weights, bias }: LayerSpec & { type: 'mix
       );
   for (const [b] of requiredBands(spec).slice(inputs.length).entries())
     add(-1, [{ at: inputs.length + bands + inputs.length + b, weight: 5 }]);
-  for (const plane of [mean, nearest, spread, dates]) add(0, [{ at: inputs.length + plane, weight: 1 }]);
+  // The number of dates grows with time, so a network would extrapolate from it.
+  for (const plane of [mean, nearest, spread]) add(0, [{ at: inputs.length + plane, weight: 1 }]);
   const all = Array.from({ length: planes }, () => new Array<number>(columns.length).fill(0));
   for (const [o, terms] of columns.entries()) for (const { at, weight } of terms) all[at]![o] = weight;
   return { type: 'mix', weights: all, bias: biases };
