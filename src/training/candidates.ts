@@ -34,11 +34,10 @@ export interface FoldStatistics {
   scored: SufficientStatistics;
 }
 
-/** A linear model of all input planes, and how it was chosen. */
-export interface LinearFit {
-  name: 'mean' | 'history' | 'ridge';
-  model: LinearModel;
-}
+/** The candidates that are linear functions of the input planes; the others are networks. */
+const LINEAR = ['mean', 'history', 'ridge'] as const satisfies CandidateName[];
+export type LinearName = (typeof LINEAR)[number];
+export const isLinear = (name: CandidateName): boolean => (LINEAR as readonly CandidateName[]).includes(name);
 
 /** Settings of a ridge regression. */
 export interface RidgeSettings {
@@ -65,7 +64,7 @@ export function planeSets(spec: ModelSpec): number[][] {
   const means = Array.from({ length: spread - first }, (_, b) => at(first + b));
   const small = [...bands, at(mean)];
   const wide = [...small, ...means];
-  // The nearest date and the number of dates change when a date is left out, so their weights cannot be chosen in this way.
+  // The nearest date is another one when a date is left out, so its weight cannot be chosen in this way.
   return [small, wide, [...wide, at(spread)]];
 }
 
@@ -73,7 +72,7 @@ export function planeSets(spec: ModelSpec): number[][] {
 export function fitLinear(
   spec: ModelSpec,
   sums: SufficientStatistics,
-  name: LinearFit['name'],
+  name: LinearName,
   { planes, penalty }: RidgeSettings,
 ): LinearModel {
   const none = sums.x.map(() => 0);
@@ -113,7 +112,7 @@ export function chooseRidge(spec: ModelSpec, folds: readonly FoldStatistics[]): 
 function linearErrors(
   spec: ModelSpec,
   folds: readonly FoldStatistics[],
-  name: LinearFit['name'],
+  name: LinearName,
   settings: RidgeSettings,
 ): number[] {
   return folds.map(({ train, scored }) => linearError(scored, fitLinear(spec, train, name, settings)));
@@ -125,7 +124,7 @@ export function linearCandidates(
   folds: readonly FoldStatistics[],
   settings: RidgeSettings,
 ): Candidate[] {
-  const names = ['mean', ...(spec.history ? ['history' as const] : []), 'ridge'] as const;
+  const names = LINEAR.filter((name) => spec.history || name !== 'history');
   return names.map((name) => {
     const errors = linearErrors(spec, folds, name, settings);
     return { name, errors, error: meanOf(errors) };
@@ -140,9 +139,8 @@ export function linearCandidates(
  */
 export function simplestCandidate(candidates: readonly Candidate[]): Candidate {
   const least = (some: readonly Candidate[]) => some.reduce((a, b) => (b.error < a.error ? b : a));
-  const isLinear = ({ name }: Candidate) => name === 'mean' || name === 'history' || name === 'ridge';
-  const linear = least(candidates.filter(isLinear));
-  const networks = candidates.filter((candidate) => !isLinear(candidate));
+  const linear = least(candidates.filter(({ name }) => isLinear(name)));
+  const networks = candidates.filter(({ name }) => !isLinear(name));
   const best = least([linear, ...networks]);
   const groups = best.errors.length;
   if (groups >= MIN_GROUPS)

@@ -10,8 +10,6 @@ import { historyLayout, type ModelSpec } from './models/spec.js';
 
 /** Acquisitions at most this far apart may be the same pass. */
 export const SAME_PASS_MS = 3 * 86_400_000;
-/** The number of dates that counts as many. */
-const MOST_DATES = 8;
 
 /** Which other dates of a place are its history: all of them, or those before the date. `none`: models read no history. */
 export const HISTORY_USES = ['all', 'past', 'none'] as const;
@@ -90,7 +88,6 @@ export function historyPlanes(
     const mean = planes[layout.mean]![i]! / count;
     planes[layout.mean]![i] = mean;
     planes[layout.spread]![i] = Math.sqrt(Math.max(0, squares[i]! / count - mean * mean));
-    planes[layout.dates]![i] = Math.min(1, count / MOST_DATES);
     for (let p = layout.bands; p < layout.spread; p++) planes[p]![i]! /= count;
   }
   return planes;

@@ -328,8 +328,8 @@ interface Division {
 }
 
 /**
- * Returns the first split with enough patches on both sides, of the largest patches for which there is one. Splits with separate dates come
- * first, whatever the size of the patches.
+ * Returns the first split with enough patches on both sides, of the largest patches that allow one. Splits with separate dates come first,
+ * also with smaller patches.
  */
 function usableDivision(
   model: ModelSpec,

@@ -8,6 +8,8 @@ import {
   chooseRidge,
   type FoldStatistics,
   fitLinear,
+  isLinear,
+  type LinearName,
   linearCandidates,
   meanOf,
   type PlaceStatistics,
@@ -52,8 +54,7 @@ export const hasHistory = (dataset: TrainValidationPatches): dataset is HistoryD
 export function servedSpec(plain: ModelSpec, choice?: Pick<ModelChoice, 'serves' | 'history'>): ModelSpec {
   if (!choice?.history) return plain;
   const { serves } = choice;
-  const isNetwork = serves === 'own' || serves === 'regional' || serves === 'adapted';
-  return isNetwork ? withHistory(plain) : { ...withHistory(plain), layers: [] };
+  return isLinear(serves) ? { ...withHistory(plain), layers: [] } : withHistory(plain);
 }
 
 /** The input plane that says where a pixel has a history. */
@@ -79,28 +80,22 @@ export function placeStatistics(plain: ModelSpec, { train, history }: HistoryDat
 export interface LinearChoice {
   settings: RidgeSettings;
   candidates: Candidate[];
-  models: Record<'mean' | 'history' | 'ridge', LinearModel>;
+  models: Record<LinearName, LinearModel>;
   /** The function for pixels without a history. */
   fallback: { name: 'mean' | 'ridge'; model: LinearModel };
 }
 
-/**
- * Chooses the settings of the ridge regression, and what predicts pixels without a history. `region`: sums of all places of a region, from
- * which both are fitted. Default: those of the place.
- */
-export function chooseLinear(spec: ModelSpec, place: PlaceStatistics, region = place): LinearChoice {
-  const settings = chooseRidge(spec, region.folds);
-  const folds = place.folds.map((fold) => ({
-    ...fold,
-    train: region.folds.find(({ day }) => day === fold.day)!.train,
-  }));
+/** Chooses the settings of the ridge regression, and the function for pixels without a history, for a place or a region. */
+export function chooseLinear(spec: ModelSpec, { folds, withHistory, all }: PlaceStatistics): LinearChoice {
   const plain = { ...spec, history: false };
-  const plainSettings = chooseRidge(plain, region.folds);
-  const name =
-    region.folds.length > 0
-      ? (simplestCandidate(linearCandidates(plain, region.folds, plainSettings)).name as 'mean' | 'ridge')
-      : NOTHING_TO_CHOOSE.name;
-  const samples = region.withHistory.count > 0 ? region.withHistory : region.all;
+  const [settings, plainSettings] = [spec, plain].map((some) => chooseRidge(some, folds)) as [
+    RidgeSettings,
+    RidgeSettings,
+  ];
+  const { name } =
+    folds.length > 0 ? simplestCandidate(linearCandidates(plain, folds, plainSettings)) : NOTHING_TO_CHOOSE;
+  const fallback = name as 'mean' | 'ridge';
+  const samples = withHistory.count > 0 ? withHistory : all;
   return {
     settings,
     candidates: folds.length > 0 ? linearCandidates(spec, folds, settings) : [],
@@ -109,7 +104,7 @@ export function chooseLinear(spec: ModelSpec, place: PlaceStatistics, region = p
       history: fitLinear(spec, samples, 'history', settings),
       ridge: fitLinear(spec, samples, 'ridge', settings),
     },
-    fallback: { name, model: fitLinear(plain, region.all, name, plainSettings) },
+    fallback: { name: fallback, model: fitLinear(plain, all, fallback, plainSettings) },
   };
 }
 
@@ -227,12 +222,12 @@ export async function trainChosen(
   tf: Tf,
   plain: ModelSpec,
   dataset: HistoryDataset,
-  options: TrainOptions & { region?: PlaceStatistics; dates: string[] },
+  options: TrainOptions & { dates: string[] },
 ): Promise<TrainResult> {
   const started = performance.now();
   const spec = withHistory(plain);
   const place = placeStatistics(plain, dataset);
-  const linear = chooseLinear(spec, place, options.region);
+  const linear = chooseLinear(spec, place);
   const network = await placeCandidate(tf, spec, dataset, linear, place, options);
   const candidates = [...linear.candidates, ...(network ? [network.candidate] : [])];
   const { name } = place.folds.length > 0 ? simplestCandidate(candidates) : NOTHING_TO_CHOOSE;
@@ -247,7 +242,14 @@ export async function trainChosen(
           lastEpoch: network.lastEpoch,
           ofHistory,
         })
-      : await linearModel(tf, spec, dataset, linear.models[name as 'ridge'], linear, options, ofHistory);
+      : await untrained(
+          tf,
+          spec,
+          dataset,
+          linearModel(tf, spec, linear, name, options.seed),
+          options.scoreTile,
+          ofHistory,
+        );
   return {
     ...trained,
     choice: choiceOf(name, candidates, linear, place, { use, dates: options.dates }),
@@ -284,40 +286,42 @@ export async function scoreBase(
   const model = await loadBase(tf, plain, { base, choice, seed });
   const linear = chooseLinear(spec, placeStatistics(plain, dataset));
   const ofHistory = historyBaselines(spec, linear);
-  const { report, held, spread } = await reportOf(tf, model, spec, dataset, scoreTile, ofHistory);
+  const result = await untrained(tf, spec, dataset, model, scoreTile, ofHistory);
   return {
-    ...report,
-    ...{ model, losses: [], bestEpoch: 0, spread, seconds: 0 },
-    ...(spec.target.kind === 'mean' && { predictions: held }),
+    ...result,
     choice: { ...choice, history: { ...choice.history!, dates } },
     questions: questionErrors(tf, spec, model, dataset, ofHistory),
     adaptation: {
       base: { id: base.id, version: base.version },
       ...{ factor: 0, patches: dataset.train.count, others: 0 },
-      errors: { base: report.metrics.validation },
+      errors: { base: result.metrics.validation },
     },
   };
 }
 
-async function linearModel(
+/** Builds the model of a linear candidate. */
+export const linearModel = (
+  tf: Tf,
+  spec: ModelSpec,
+  { models, fallback }: LinearChoice,
+  name: CandidateName,
+  seed: number,
+): LayersModel => buildModel(tf, { ...spec, layers: [] }, seed, models[name as LinearName], fallback.model);
+
+/** The result for a model that no epoch has changed. */
+async function untrained(
   tf: Tf,
   spec: ModelSpec,
   dataset: HistoryDataset,
-  line: LinearModel,
-  { fallback }: LinearChoice,
-  { seed, scoreTile }: TrainOptions,
+  model: LayersModel,
+  scoreTile: TrainOptions['scoreTile'],
   ofHistory: HistoryBaselines,
 ): Promise<TrainResult> {
-  const model = buildModel(tf, { ...spec, layers: [] }, seed, line, fallback.model);
   const { report, held, spread } = await reportOf(tf, model, spec, dataset, scoreTile, ofHistory);
   return {
     ...report,
-    model,
-    losses: [],
-    bestEpoch: 0,
+    ...{ model, losses: [], bestEpoch: 0, spread, seconds: 0 },
     ...(spec.target.kind === 'mean' && { predictions: held }),
-    spread,
-    seconds: 0,
   };
 }
 

@@ -57,6 +57,20 @@ export function hasStalled(losses: EpochLosses[], initial?: number, patience = I
   return last?.selection !== undefined && last.epoch - bestEpoch(losses, initial) >= patience;
 }
 
+/** True if the weights after the last of these epochs are kept so far, and if the training ends. `lastEpoch`: see `TrainOptions`. */
+export function stateAfter(
+  losses: EpochLosses[],
+  initial: number | undefined,
+  { epochs, patience, lastEpoch }: { epochs: number } & Pick<TrainOptions, 'patience' | 'lastEpoch'>,
+): { isKept: boolean; isLast: boolean } {
+  const { epoch } = losses.at(-1)!;
+  if (lastEpoch !== undefined) return { isKept: epoch === lastEpoch, isLast: epoch === lastEpoch };
+  return {
+    isKept: bestEpoch(losses, initial) === epoch,
+    isLast: epoch === epochs || hasStalled(losses, initial, patience),
+  };
+}
+
 /** A copy of the weights of a model on the engine. Checkpoints save its variables with those of the learner. */
 export class WeightsSnapshot {
   readonly variables: Variable[];
@@ -208,11 +222,8 @@ export async function trainModel(
         ...(selection && { selection: meanSquaredError(tf, learner.model, selection) }),
         ...(groups && { groups: groups.map((sets) => meanError(sets, predict)) }),
       });
-      if (lastEpoch === undefined ? bestEpoch(losses, initial) === epoch : lastEpoch === epoch) best.save();
-      const isLast =
-        lastEpoch === undefined
-          ? epoch === epochs || hasStalled(losses, initial, patience)
-          : epoch === Math.min(epochs, lastEpoch);
+      const { isKept, isLast } = stateAfter(losses, initial, { epochs, patience, lastEpoch });
+      if (isKept) best.save();
       if (checkpoint && !isLast) {
         const { path, task, everySeconds = CHECKPOINT_INTERVAL_S } = checkpoint;
         if (performance.now() - savedAt >= 1000 * everySeconds) {

@@ -45,7 +45,7 @@ function randomCounts(seed: number, side: number): SquareCounts {
 const pixelsOf = (counts: SquareCounts) =>
   [...counts.values()].flatMap((codes) => [...codes.values()]).reduce((sum, pixels) => sum + pixels, 0);
 
-test('each class lies in as many folds as it can, whatever the seed, and no pixel is lost', () => {
+test('each class lies in as many folds as it can for any seed, and no pixel is lost', () => {
   const drawn = new Set<string>();
   for (let seed = 1; seed <= 60; seed++) {
     const counts = randomCounts(seed, 1 + (seed % 12));
@@ -245,7 +245,7 @@ test('a temperature serves only if it helps on ground that did not choose it', (
   assert.equal(TEMPERATURES[NO_TEMPERATURE], 1);
 });
 
-test('a class in one square is not scored but named, whatever the drawing', async (t) => {
+test('a class in one square is not scored but named, for any seed', async (t) => {
   const { classify, labels } = await labelledGround(t, (column, row) => (column + row) % 3 === 0);
   const { raster } = labels;
   const codes = inflateSync(Buffer.from(raster!.codes, 'base64'));

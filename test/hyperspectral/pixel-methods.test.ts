@@ -154,7 +154,7 @@ test('pixels processed together have the same values as single pixels, for all n
   }
 });
 
-test('small angles have no cancellation, whatever the number of bands and targets and the brightness', () => {
+test('small angles have no cancellation, for any number of bands and targets and any brightness', () => {
   const next = random(21);
   for (const count of [2, 17, 224])
     for (const rows of [1, 4, 6]) {

@@ -26,7 +26,7 @@ function meanOfParts(
   return sum / count;
 }
 
-test('means over a window of a grid are weighted by area, whatever the sizes', () => {
+test('means over a window of a grid are weighted by area, for any sizes', () => {
   fc.assert(
     fc.property(
       size,

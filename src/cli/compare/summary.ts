@@ -192,8 +192,8 @@ export function costRatios(
   than: TrainingMode,
 ): Spread {
   const ratios = runPairs(comparison, mode, than).flatMap((pair) => {
-    const [own, other] = pair.map((run) => COSTS[cost](run, idleBytesPerSecond) ?? 0);
-    return own! > 0 && other! > 0 ? [own! / other!] : [];
+    const [costOfMode, costOfOther] = pair.map((run) => COSTS[cost](run, idleBytesPerSecond) ?? 0);
+    return costOfMode! > 0 && costOfOther! > 0 ? [costOfMode! / costOfOther!] : [];
   });
   return computeSpread(ratios);
 }

@@ -277,7 +277,10 @@ function warningsOf({ classes, scores, labelled: { side } }: ClassifyFit, split:
   const names = (of: ClassifyFit['classes']) => of.map(({ name }) => name).join(', ');
   const scoredOf = (code: number) => scores.classes.find((one) => one.code === code)!.pixels;
   const unscored = classes.filter(({ code }) => scoredOf(code) === 0);
-  const left = classes.reduce((sum, { code, pixels }) => sum + Math.max(0, pixels - scoredOf(code)), 0);
+  const unscoredPixels = classes.reduce(
+    (sum, { code, pixels }) => sum + Math.max(0, pixels - scoredOf(code)),
+    0,
+  );
   const few = classes.filter((one) => one.squares < MIN_UNITS && !unscored.includes(one));
   const single = side < SQUARE_SIDES[0];
   return [
@@ -287,7 +290,7 @@ function warningsOf({ classes, scores, labelled: { side } }: ClassifyFit, split:
     ...(few.length > 0
       ? [`${names(few)}: poorly supported, by labels in fewer than ${MIN_UNITS} squares of ground`]
       : []),
-    ...(left > 0 ? [`${left} labelled pixels are not scored`] : []),
+    ...(unscoredPixels > 0 ? [`${unscoredPixels} labelled pixels are not scored`] : []),
     ...(single && split === 'place'
       ? [
           `the labels lie in few squares of ${SQUARE_SIDES[0]} x ${SQUARE_SIDES[0]} pixels, so squares of ${side} x ${side} pixels were used; they are similar to their neighbours, which overestimates the accuracy`,

@@ -140,9 +140,9 @@ async function classifierOf(
 ): Promise<ModelVersionRecord & { card: ClassifierCard }> {
   const record = await storage.models.get(model);
   if (!record) throw modelNotFound(model);
-  const found = versionNamed(record, version);
-  if (!found) throw modelVersionNotFound(model, version);
-  return found as ModelVersionRecord & { card: ClassifierCard };
+  const classifier = versionNamed(record, version);
+  if (!classifier) throw modelVersionNotFound(model, version);
+  return classifier as ModelVersionRecord & { card: ClassifierCard };
 }
 
 export function scoreProcess(context: AnalysisContext): Process {
@@ -212,24 +212,24 @@ async function tallyTiles(
   const cells = new Set<string>();
   const part = { touching: 0, areas: card.classes.map(() => 0), overlaps: false, maps: 0 };
   const squares = new Map<string, Map<number, number>>();
-  const add = (found: Tally) => {
-    part.touching += found.touching;
-    for (const [c, area] of found.areas.entries()) part.areas[c] += area;
-    for (const [square, table] of found.squares) addTable(squares, square, table);
+  const add = (tally: Tally) => {
+    part.touching += tally.touching;
+    for (const [c, area] of tally.areas.entries()) part.areas[c] += area;
+    for (const [square, table] of tally.squares) addTable(squares, square, table);
   };
   const method = await storedMethod(context, model);
   const labels = await openLabels(inputs.labels);
   const spectrumOf = (tile: TileRecord) => {
-    const found = applicableSpectrum(tile, card);
-    return typeof found === 'string' ? undefined : found;
+    const spectrum = applicableSpectrum(tile, card);
+    return typeof spectrum === 'string' ? undefined : spectrum;
   };
   const scoreAll = async (compute: (task: Omit<TallyTask, 'method'>) => Promise<Tally | null>) => {
-    const one = (of: { tile: TileRecord; spectrum: TileSpectrum }) =>
+    const scoreTile = (of: { tile: TileRecord; spectrum: TileSpectrum }) =>
       readTile({ context, job, counts }, of, async (tile, file) => {
         const { grid, geocode } = tile;
         const around = await findNeighbourSpectra(finder, tile, neighbourhoodRadius(method), spectrumOf);
         const read = around.map(({ tile }) => ({ tile, groups: tile.groups }));
-        const found = await withPinnedTiles(storage, read, () =>
+        const tally = await withPinnedTiles(storage, read, () =>
           withLabels(context, labels, tile, (labels) => {
             if (labels.isMap) part.maps++;
             return compute({
@@ -240,16 +240,16 @@ async function tallyTiles(
             });
           }),
         );
-        if (!found) return;
+        if (!tally) return;
         const cell = `${grid} ${geocode}`;
         part.overlaps ||= cells.has(cell);
         cells.add(cell);
-        add(found);
+        add(tally);
         job.progress({ done: counts.tiles + 1, failed: counts.failures });
       });
-    let batch: Parameters<typeof one>[0][] = [];
+    let batch: Parameters<typeof scoreTile>[0][] = [];
     const finish = async () => {
-      await mapConcurrent(batch, workers.threads + 1, one);
+      await mapConcurrent(batch, workers.threads + 1, scoreTile);
       batch = [];
     };
     for await (const tile of selectedTiles(storage, filter, job.isMine)) {
@@ -278,9 +278,9 @@ function addTable(
   square: string,
   table: Iterable<readonly number[]>,
 ): void {
-  const own = squares.get(square) ?? new Map<number, number>();
-  for (const [at, count] of table) own.set(at, (own.get(at) ?? 0) + count);
-  squares.set(square, own);
+  const sums = squares.get(square) ?? new Map<number, number>();
+  for (const [at, count] of table) sums.set(at, (sums.get(at) ?? 0) + count);
+  squares.set(square, sums);
 }
 
 function mergeParts(parts: ScorePart[]): ScorePart {
@@ -302,7 +302,6 @@ function mergeParts(parts: ScorePart[]): ScorePart {
 /** The classes of the matrix: those of the classifier, then those that only the labels have. */
 function classesOf({ classes }: ClassifierCard, { names = {} }: Labels, codes: readonly number[]) {
   const all = classes.map(({ code, name }) => ({ code, name }));
-  const known = classes.length;
   const numbers = new Map<number, number>();
   for (const code of codes) {
     const name = names[code];
@@ -314,7 +313,7 @@ function classesOf({ classes }: ClassifierCard, { names = {} }: Labels, codes: r
       byName >= 0 ? byName : isSame ? byCode : all.push({ code, name: name ?? defaultName(code) }) - 1;
     numbers.set(code, number);
   }
-  return { all, numbers, foreign: all.slice(known).map(({ name }) => name) };
+  return { all, numbers, foreign: all.slice(classes.length).map(({ name }) => name) };
 }
 
 async function concludeScore(
@@ -429,7 +428,7 @@ export function areaEstimates(
     const part = sum((stratum) => weight(stratum) * shareOf(c, stratum));
     const producers = part === 0 ? 0 : ((isMapped ? weight(c) : 0) * users) / part;
     // Equation 7, with shares of the area in place of pixels.
-    const own = isMapped ? weight(c) ** 2 * (1 - producers) ** 2 * varianceOf(c, c) : 0;
+    const ofClass = isMapped ? weight(c) ** 2 * (1 - producers) ** 2 * varianceOf(c, c) : 0;
     const others = sum((stratum) => (stratum === c ? 0 : weight(stratum) ** 2 * varianceOf(c, stratum)));
     return {
       name,
@@ -439,7 +438,7 @@ export function areaEstimates(
       users,
       usersError: isMapped ? Math.sqrt(varianceOf(c, c)) : 0,
       producers,
-      producersError: part === 0 ? 0 : Math.sqrt(own + producers ** 2 * others) / part,
+      producersError: part === 0 ? 0 : Math.sqrt(ofClass + producers ** 2 * others) / part,
     };
   });
   return {

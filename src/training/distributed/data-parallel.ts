@@ -24,7 +24,6 @@ import {
 } from '../evaluation.js';
 import type { DisplayRange } from '../image-metrics.js';
 import { asVariables, cosineLearningRate } from '../learner.js';
-import { buildModel } from '../models/network.js';
 import { type ModelSpec, startsWithLinearFit, withHistory } from '../models/spec.js';
 import { concatPatches, filledOnly, type Patches, type TrainValidationPatches } from '../patches.js';
 import { type ModelChoice, reportOf } from '../report.js';
@@ -37,6 +36,7 @@ import {
   hasPlane,
   historyBaselines,
   type LinearChoice,
+  linearModel,
   type NetworkCandidate,
   NOTHING_TO_CHOOSE,
   networkCandidate,
@@ -44,7 +44,7 @@ import {
   questionErrors,
 } from '../selection.js';
 import { scoreTile, type TileImages } from '../tile-scores.js';
-import { bestEpoch, createLearner, hasStalled, WeightsSnapshot } from '../training-loop.js';
+import { bestEpoch, createLearner, stateAfter, WeightsSnapshot } from '../training-loop.js';
 import { type CheckpointLocation, RankCheckpoints, type ResumePoint } from './checkpoints.js';
 import type {
   BytesTransferred,
@@ -146,7 +146,7 @@ export async function trainDataParallel(
   bytesRead: number,
   ring: ProcessGroup,
   options: DataParallelOptions,
-): Promise<{ model: LayersModel; trained: DataParallelResult; halves?: LayersModel[] }> {
+): Promise<{ model: LayersModel; trained: DataParallelResult }> {
   const started = performance.now();
   const datasets = cells.map(({ dataset }) => dataset);
   const region = datasets.every(hasHistory)
@@ -229,14 +229,7 @@ async function chooseInRegion(
     halves,
     choice: choiceOf(name, candidates, linear, region, { use, dates: [] }),
     start: { linear: linear.models.ridge, fallback: linear.fallback.model, lastEpoch: network?.lastEpoch },
-    linearModel: () =>
-      buildModel(
-        tf,
-        { ...spec, layers: [] },
-        options.seed,
-        linear.models[name as 'ridge'],
-        linear.fallback.model,
-      ),
+    linearModel: () => linearModel(tf, spec, linear, name, options.seed),
   };
 }
 
@@ -430,11 +423,8 @@ async function trainOnRing(
         ...(!Number.isNaN(selection) && { selection }),
         ...(options.groups && { groups: await meanErrors(ring, options.groups, predict) }),
       });
-      if (lastEpoch === undefined ? bestEpoch(losses, initial) === epoch : lastEpoch === epoch) best.save();
-      const isLast =
-        lastEpoch === undefined
-          ? epoch === epochs || hasStalled(losses, initial, patience)
-          : epoch === Math.min(epochs, lastEpoch);
+      const { isKept, isLast } = stateAfter(losses, initial, { epochs, patience, lastEpoch });
+      if (isKept) best.save();
       if (reports[0].keep && !isLast)
         await checkpoints?.write({ losses, initial, random: random.state, step, traffic: traffic() });
       await onEpoch?.(losses.at(-1)!);

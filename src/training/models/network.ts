@@ -148,7 +148,7 @@ const HISTORY_LAYER = 'history';
 /**
  * Builds a fresh model. It is initialised with the ridge-regression fit, and the network learns the residual; so it needs few epochs, and
  * is rarely worse than the baselines. A cloud-removal model returns cloud-free pixels unchanged and starts from its prior elsewhere.
- * Without `linear` there is no linear fit. A specification without layers gives a linear model. A model that reads history is `fallback`
+ * Without `linear`, the linear layer is 0. A specification without layers gives a linear model. A model that reads history is `fallback`
  * where it has none, else `linear` and the residual. A model with attention has its last attention map as
  * a second output. The same seed gives the same model.
  */

@@ -89,8 +89,6 @@ export interface HistoryLayout {
   nearest: number;
   /** The first of the means of the bands, in the order of `requiredBands`. */
   bands: number;
-  /** Number of other dates that measured the pixel, as a share of `MOST_DATES`, at most 1. */
-  dates: number;
   count: number;
 }
 
@@ -102,8 +100,7 @@ export function historyLayout(spec: Pick<ModelSpec, 'inputs' | 'target'>): Histo
     bands: 2,
     spread: 2 + bands,
     nearest: 3 + bands,
-    dates: 4 + bands,
-    count: 5 + bands,
+    count: 4 + bands,
   };
 }
 
@@ -133,7 +130,6 @@ function historyMix(spec: ModelSpec, { weights, bias }: LayerSpec & { type: 'mix
       );
   for (const [b] of requiredBands(spec).slice(inputs.length).entries())
     add(-1, [{ at: inputs.length + bands + inputs.length + b, weight: 5 }]);
-  // The number of dates grows with time, so a network would extrapolate from it.
   for (const plane of [mean, nearest, spread]) add(0, [{ at: inputs.length + plane, weight: 1 }]);
   const all = Array.from({ length: planes }, () => new Array<number>(columns.length).fill(0));
   for (const [o, terms] of columns.entries()) for (const { at, weight } of terms) all[at]![o] = weight;

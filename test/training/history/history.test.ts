@@ -62,7 +62,6 @@ describe('the history of a date', () => {
           const mean = (numbers: number[]) => numbers.reduce((sum, value) => sum + value, 0) / numbers.length;
           close(layout.mean, mean(values));
           close(layout.spread, Math.sqrt(mean(values.map((value) => (value - mean(values)) ** 2))));
-          close(layout.dates, Math.min(1, values.length / 8));
           for (const b of [0, 1, 2, 3])
             close(layout.bands + b, mean(counted.map(({ measured }) => measured![b]![at]!)));
           const distance = Math.min(...counted.map(({ time }) => Math.abs(time - date.time)));

@@ -171,10 +171,10 @@ test('onnxruntime computes the same as tfjs for every model and every layer type
     bias: [0.1],
   });
   const withHistoryNamed = (layers: ModelSpec['layers'], name: string) =>
-    buildModel(tf, { ...history, layers, name }, 1, linear(12), linear(12));
+    buildModel(tf, { ...history, layers, name }, 1, linear(11), linear(11));
   const models: [LayersModel, Values][] = [
-    [withHistoryNamed(history.layers, 'history'), inputOf([5, 16, 16, 12])],
-    [withHistoryNamed([], 'history-linear'), inputOf([5, 16, 16, 12])],
+    [withHistoryNamed(history.layers, 'history'), inputOf([5, 16, 16, 11])],
+    [withHistoryNamed([], 'history-linear'), inputOf([5, 16, 16, 11])],
     [
       buildModel(tf, { ...withHistory(getModelSpec('ndmi')), name: 'ndmi-history' }, 1),
       inputOf([2, 32, 64, 13]),

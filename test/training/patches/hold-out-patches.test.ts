@@ -37,7 +37,7 @@ const GRIDS: Record<GridName, { precisions: number[]; area: Rectangle }> = {
 
 describe('the held-out ground', () => {
   for (const [name, { precisions, area }] of Object.entries(GRIDS))
-    it(`of a ${name} cell is a gap away from all training ground, whichever sides the neighbouring cells hold out`, () => {
+    it(`of a ${name} cell is a gap away from all training ground, for all sides that neighbouring cells hold out`, () => {
       const grid = gridByName(name as GridName);
       fc.assert(
         fc.property(

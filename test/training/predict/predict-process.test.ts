@@ -157,7 +157,7 @@ describe('predict', { timeout: 580_000 }, () => {
     assert.match(JSON.stringify(logs), new RegExp(`"warning".{0,50}${id}, version ${version}, is worse`));
   });
 
-  it('applies no model that is surely worse than the mean of its training, unless it is told to', async (t) => {
+  it('applies a model that is surely worse than the mean of its training only with evenIfWorse', async (t) => {
     const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
     const [first, second] = await tilesOf(node);
     const worse = { mse: 0.2, mean: 0.1 };

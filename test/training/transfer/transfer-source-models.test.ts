@@ -84,7 +84,7 @@ test('no cell starts from a model of an older version, or of a cell of another s
   );
 });
 
-test('versions and parents are chosen by their errors on the selection patches, whatever those on the validation patches are', async (t) => {
+test('versions and parents are chosen by their errors on the selection patches, and not by those on the validation patches', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
   atEnd(t, () => storage.close());
   const { next } = randomStream(17);
