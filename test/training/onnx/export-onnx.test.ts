@@ -177,7 +177,7 @@ test('onnxruntime computes the same as tfjs for every model and every layer type
     [withHistoryNamed([], 'history-linear'), inputOf([5, 16, 16, 11])],
     [
       buildModel(tf, { ...withHistory(getModelSpec('ndmi')), name: 'ndmi-history' }, 1),
-      inputOf([2, 32, 64, 13]),
+      inputOf([2, 32, 64, 12]),
     ],
     [everyLayer(), inputOf([2, 13, 21, 3])],
     [buildModel(tf, getModelSpec('ndvi'), 1, line), inputOf([5, 16, 16, 3])],
