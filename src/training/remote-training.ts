@@ -32,10 +32,10 @@ import { validationDate } from './hold-out.js';
 import { modelStoredByJob, storeModel } from './model-store.js';
 import { getModelSpec, MODEL_NAMES } from './models/builtin.js';
 import type { ModelFiles } from './models/weights.js';
-import { type ModelChoice, QUESTION_ERRORS, type TrainedCell } from './report.js';
+import type { ModelChoice, TrainedCell } from './report.js';
 import { DEFAULT_SEED, validationTime } from './train-inputs.js';
 import { TRAINING_WORKER } from './train-pool.js';
-import { addModel, emptyResults, mergeResults, type TrainResults } from './train-results.js';
+import { addModel, emptyResults, mergeResults, QUESTION_ERRORS, type TrainResults } from './train-results.js';
 import type { TrainingHandlers } from './train-task.js';
 
 /** Identifies a model: the kind `model`, at the only cell that matches the filter. */

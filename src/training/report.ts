@@ -1,7 +1,6 @@
 /** Results of a training. The model card, the results of a job and the messages between processes extend these types. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
-import { COUNT, NUMBER, objectOf, TEXT } from '../utils/json-schema.js';
 import { predictPatches } from './batches.js';
 import type { Candidate, CandidateName, RidgeSettings } from './candidates.js';
 import type { DateError } from './date-errors.js';
@@ -143,13 +142,6 @@ export interface AdaptationProvenance {
     fresh?: Metrics;
   };
 }
-
-/** JSON Schema of `QuestionErrors`. */
-export const QUESTION_ERRORS = objectOf({
-  question: { enum: QUESTIONS },
-  ...{ datetime: TEXT, values: COUNT },
-  ...{ model: NUMBER, mean: NUMBER, history: NUMBER, nearest: NUMBER, linear: NUMBER },
-});
 
 /** Scores a trained model on entire tiles. */
 export type ScoreTile = (model: LayersModel, range: DisplayRange) => Promise<TileScore>;

@@ -15,7 +15,7 @@ import type { LeftOut } from './freshness/judgement.js';
 import type { TrainingMode } from './model-card.js';
 import type { ModelResult, StoredModel } from './model-store.js';
 import { type QuestionScore, questionScores } from './questions.js';
-import { QUESTION_ERRORS, type QuestionErrors } from './report.js';
+import { QUESTIONS, type QuestionErrors } from './report.js';
 
 export interface TrainResults {
   /** Name of the engine. */
@@ -117,6 +117,13 @@ const MODEL_RESULT = objectOf({
     { mean: ERROR_SCORES, linear: ERROR_SCORES },
     { unchanged: ERROR_SCORES, nearest: ERROR_SCORES, median: ERROR_SCORES },
   ),
+});
+
+/** JSON Schema of `QuestionErrors`. */
+export const QUESTION_ERRORS = objectOf({
+  question: { enum: QUESTIONS },
+  ...{ datetime: TEXT, values: COUNT },
+  ...{ model: NUMBER, mean: NUMBER, history: NUMBER, nearest: NUMBER, linear: NUMBER },
 });
 
 /** JSON Schema of a `PartialTrainResults`. */
