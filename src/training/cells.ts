@@ -35,6 +35,12 @@ export const trainingCellKey = ({
   geocode,
 }: Pick<TrainingCell, 'collection' | 'grid' | 'geocode'>): string => `${collection} ${grid} ${geocode}`;
 
+/** Name of the tiles that one model can be trained on: of one collection and grid, with one kind of values. */
+export const regionName = (
+  { collection, grid }: Pick<TrainingCell, 'collection' | 'grid'>,
+  values: BandValueKind,
+): string => (values === 'reflectance' ? `${collection} (${grid})` : `${collection} (${grid}, ${values})`);
+
 export function groupTilesByCell(tiles: TileRecord[]): TrainingCell[] {
   const cells = new Map<string, TrainingCell>();
   for (const tile of tiles) {

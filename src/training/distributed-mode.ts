@@ -13,6 +13,7 @@ import { version } from '../version.js';
 import {
   commonPixels,
   groupTilesByCell,
+  regionName,
   type TrainedPixels,
   type TrainingCell,
   trainedPixels,
@@ -120,7 +121,7 @@ interface RankAnnouncement {
   /** Training patches. Nodes without any do not take part. */
   patches: number;
   /** Collections and grids of its cells, and the kinds of their values. */
-  kinds: string[];
+  regions: string[];
   /** Distinct pixel sizes of the cells. */
   pixels: TrainedPixels[];
   /** Digest of the versions of all tiles that it trains on. */
@@ -206,7 +207,7 @@ export async function trainOneModel(
       node,
       engine: `${engine.name} ${engine.version}, tilewright ${version}`,
       patches,
-      kinds: kindsOf(used, getModelSpec(model)),
+      regions: regionsOf(used, getModelSpec(model)),
       pixels: pixelsOf(used, getModelSpec(model)),
       data: digest(used.map(versionsOf)),
       selected: commonCells(cells),
@@ -359,14 +360,8 @@ async function readCells(
   return { used: usable.map((id) => named.get(id)!), patches };
 }
 
-const kindsOf = (cells: TrainingCell[], spec: ModelSpec) => [
-  ...new Set(
-    cells.map((cell) => {
-      const { values } = trainedPixels(spec, cell);
-      const { collection, grid } = cell;
-      return values === 'reflectance' ? `${collection} (${grid})` : `${collection} (${grid}, ${values})`;
-    }),
-  ),
+const regionsOf = (cells: TrainingCell[], spec: ModelSpec) => [
+  ...new Set(cells.map((cell) => regionName(cell, trainedPixels(spec, cell).values!))),
 ];
 
 function pixelsOf(cells: TrainingCell[], spec: ModelSpec): TrainedPixels[] {
@@ -384,8 +379,8 @@ function digest(value: unknown): string {
 }
 
 function assertSameEngines(members: RankAnnouncement[]): void {
-  const kinds = [...new Set(members.flatMap((member) => member.kinds))];
-  if (kinds.length > 1) throw severalCollections(kinds.sort().join(', '));
+  const regions = [...new Set(members.flatMap((member) => member.regions))];
+  if (regions.length > 1) throw severalCollections(regions.sort().join(', '));
   if (new Set(members.map(({ engine }) => engine)).size > 1)
     throw mixedEngines(members.map(({ node, engine }) => `${node}: ${engine}`).join(', '));
 }

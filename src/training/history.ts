@@ -11,7 +11,10 @@ import { historyLayout, type ModelSpec } from './models/spec.js';
 /** Acquisitions at most this far apart may be the same pass. */
 export const SAME_PASS_MS = 3 * 86_400_000;
 
-/** Which other dates of a place are its history: all of them, or those before the date. `none`: models read no history. */
+/**
+ * Which other dates of a place are its history: all of them, or those before the date. `none`: models read no history. In the training of
+ * models for `past`, dates have all other dates of the training as history, as the next date will.
+ */
 export const HISTORY_USES = ['all', 'past', 'none'] as const;
 export type HistoryUse = (typeof HISTORY_USES)[number];
 
@@ -25,10 +28,10 @@ export const isHistoryOf = (other: number, time: number, use: HistoryUse): boole
  * True if models of a place with dates at these times can read a history: two dates of different passes, and another one without which they
  * can still be compared, because dates are left out to choose a model.
  */
-export function hasUsableHistory(times: readonly number[], use: HistoryUse): boolean {
+export function hasUsableHistory(times: readonly number[]): boolean {
   return times.some((left) => {
     const rest = times.filter((time) => !isSamePass(time, left));
-    return rest.some((time) => rest.some((other) => isHistoryOf(other, time, use)));
+    return rest.some((time) => rest.some((other) => !isSamePass(other, time)));
   });
 }
 

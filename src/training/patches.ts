@@ -176,21 +176,21 @@ export function makePatches(
   const { spec: sized, split, counts } = division;
   const { ground, trainDates, validationDates } = split;
   const times = trainDates.map(({ time }) => time);
-  const hasHistory = hasUsableHistory(times, use);
-  const readsHistory = hasHistory || (isShared && use !== 'none');
+  const readsHistory = use !== 'none' && (isShared || hasUsableHistory(times));
   const spec = readsHistory ? withHistory(sized) : sized;
   const { patchSize } = spec;
   const history = readsHistory ? { images: trainDates, use } : undefined;
+  const trainHistory = history && { ...history, use: 'all' as const };
   // Training patches overlap by half.
   const trainOrigins = usableOrigins(trainDates, ground.train, patchSize, patchSize / 2);
   const selectionOrigins = usableOrigins(trainDates, ground.selection, patchSize, patchSize);
   // If the selection ground has no usable patch, the last training patches are used for selection.
   if (selectionOrigins.length === 0)
     selectionOrigins.push(...trainOrigins.splice(Math.ceil(trainOrigins.length * (1 - SELECTION_FRACTION))));
-  const train = withKnownHistory(spec, collectPatches(spec, images, trainOrigins, history));
+  const train = withKnownHistory(spec, collectPatches(spec, images, trainOrigins, trainHistory));
   const selection = withKnownHistory(
     spec,
-    filledOnly(collectPatches(spec, images, selectionOrigins, history)),
+    filledOnly(collectPatches(spec, images, selectionOrigins, trainHistory)),
   );
   const validation = filledOnly(
     collectPatches(
@@ -257,7 +257,7 @@ function cellHistory(
     leaveOut: (groups) => {
       const left = trainDates.filter((image) => groups.includes(groupOf(image)));
       const images = withoutPasses(trainDates, left);
-      const source = { images, use };
+      const source = { images, use: 'all' } as const;
       const origins = usableOrigins(images, ground.train, patchSize, patchSize / 2);
       const areas = [ground.train, ground.selection];
       return {

@@ -28,7 +28,13 @@ import { getModelSpec } from './models/builtin.js';
 import type { ModelFiles } from './models/weights.js';
 import type { AppliedHoldOut } from './patches.js';
 import type { ModelChoice } from './report.js';
-import { jobHeldOut, requestedModels, type TrainContext, type TrainInputs } from './train-inputs.js';
+import {
+  jobHeldOut,
+  requestedModels,
+  type TrainContext,
+  type TrainInputs,
+  trainingMode,
+} from './train-inputs.js';
 import type { PartialTrainResults } from './train-results.js';
 import { type PlannedModel, TrainingRun } from './train-run.js';
 import type { StaleSelection } from './train-stale.js';
@@ -238,7 +244,7 @@ export async function withBaseOfJob(
   inputs: TrainInputs,
   job: string,
 ): Promise<TrainInputs> {
-  if (inputs.mode !== 'regional' || inputs.base !== undefined) return inputs;
+  if (trainingMode(inputs) !== 'regional' || inputs.base !== undefined) return inputs;
   const [base] = await basesOfJob(storage, requestedModels(inputs)[0], job);
   return base ? { ...inputs, base: base.id } : inputs;
 }

@@ -108,6 +108,17 @@ export function chooseLinear(spec: ModelSpec, { folds, withHistory, all }: Place
   };
 }
 
+type HalfTraining = Required<Pick<TrainOptions, 'epochs' | 'onEpoch'>>;
+
+/** The part of the progress that the choice of a network takes: its two trainings have as many epochs as the last one. */
+const CHOICE_SHARE = 0.5;
+
+/** Reports the epochs of the training that follows a choice, as a part of `epochs`. */
+export const afterChoice =
+  (epochs: number, lastEpoch: number, onEpoch: TrainOptions['onEpoch']): TrainOptions['onEpoch'] =>
+  (loss) =>
+    onEpoch?.({ ...loss, epoch: epochs * (CHOICE_SHARE + ((1 - CHOICE_SHARE) * loss.epoch) / lastEpoch) });
+
 /** A network as a candidate, and the epoch that the groups let choose. */
 export interface NetworkCandidate {
   candidate: Candidate;
@@ -125,8 +136,8 @@ export async function networkCandidate(
   spec: ModelSpec,
   { folds }: PlaceStatistics,
   { candidates }: LinearChoice,
-  { name, epochs = spec.epochs }: { name: CandidateName; epochs?: number },
-  trainWithout: (groups: number[], epochs: number) => Promise<number[][] | undefined>,
+  { name, epochs = spec.epochs, onEpoch }: Pick<TrainOptions, 'epochs' | 'onEpoch'> & { name: CandidateName },
+  trainWithout: (groups: number[], options: HalfTraining) => Promise<number[][] | undefined>,
 ): Promise<NetworkCandidate | undefined> {
   if (folds.length < 2) return undefined;
   const ridge = candidates.at(-1)!;
@@ -134,7 +145,10 @@ export async function networkCandidate(
   const sides: { groups: number[]; byEpoch: number[][]; best: number }[] = [];
   for (const side of [0, 1]) {
     const groups = folds.map((_, group) => group).filter((group) => group % 2 === side);
-    const trained = await trainWithout(groups, half);
+    const trained = await trainWithout(groups, {
+      epochs: half,
+      onEpoch: (loss) => onEpoch?.({ ...loss, epoch: (side * half + loss.epoch) * CHOICE_SHARE }),
+    });
     if (!trained) return undefined;
     // Before the first epoch, the network is the ridge regression.
     const byEpoch = [groups.map(() => 0), ...trained];
@@ -168,8 +182,8 @@ function placeCandidate(
     spec,
     place,
     linear,
-    { name: 'own', epochs: options.epochs },
-    async (groups, epochs) => {
+    { name: 'own', epochs: options.epochs, onEpoch: options.onEpoch },
+    async (groups, { epochs, onEpoch }) => {
       const { train, scored } = history.leaveOut(groups.map((group) => numbers[group]!));
       if (train.count === 0 || scored.some((sets) => sets.length === 0)) return undefined;
       const sums = historyStatistics(train, hasPlane(spec));
@@ -182,7 +196,7 @@ function placeCandidate(
         spec,
         { ...dataset, train, selection: undefined, validation: all },
         {
-          ...{ seed: options.seed, epochs, groups: scored },
+          ...{ seed: options.seed, epochs, onEpoch, groups: scored },
           ...{ linear: line, fallback: linear.fallback.model },
         },
       );
@@ -240,6 +254,7 @@ export async function trainChosen(
           linear: linear.models.ridge,
           fallback: linear.fallback.model,
           lastEpoch: network.lastEpoch,
+          onEpoch: afterChoice(options.epochs ?? spec.epochs, network.lastEpoch, options.onEpoch),
           ofHistory,
         })
       : await untrained(

@@ -5,20 +5,21 @@ import { searchTilePages, tilesOutOfReach } from '../derive/index.js';
 import type { PrepareContext } from '../jobs/index.js';
 import {
   defaultToRawSource,
-  type Filter,
   type FilterParams,
   parseFilter,
   parseInstant,
   type TileFinder,
 } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
-import { trainingCellKey } from './cells.js';
+import { bandValueKinds, regionName, trainingCellKey } from './cells.js';
 import type { Rendezvous } from './distributed/rendezvous.js';
 import { unusableHoldOut } from './errors.js';
 import { type HistoryUse, hasUsableHistory } from './history.js';
 import { dayOf, type HeldOutDates, heldOutDates, isHeldOut, validationDate } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
 import type { TrainingMode, TransferPolicy } from './model-card.js';
+import { getModelSpec } from './models/builtin.js';
+import { requiredBands } from './models/spec.js';
 import type { TextureIndex } from './texture/texture-index.js';
 
 export interface TrainContext {
@@ -38,6 +39,7 @@ export interface TrainContext {
 export interface TrainInputs {
   /** One kind of model, or several different ones. */
   model: string | string[];
+  /** Default: see `trainingMode` and `withSelection`. */
   mode?: TrainingMode;
   filter?: FilterParams;
   epochs?: number;
@@ -73,6 +75,20 @@ export interface TrainInputs {
 
 export const requestedModels = ({ model }: Pick<TrainInputs, 'model'>): string[] => [model].flat();
 
+/**
+ * The mode of a training that names none, as far as its inputs decide: models of a region have the smaller errors on ground and dates that
+ * were held out. `cloud-removal` has not been measured so.
+ */
+export function trainingMode(inputs: TrainInputs): TrainingMode {
+  const { mode, base, fresh = true, transfer = 'none' } = inputs;
+  if (mode) return mode;
+  if (base !== undefined || !fresh) return 'regional';
+  const models = requestedModels(inputs);
+  const isShared =
+    models.length === 1 && transfer === 'none' && getModelSpec(models[0]!).target.kind !== 'clear';
+  return isShared ? 'regional' : 'partitioned';
+}
+
 /** Returns the first held-out time of the inputs, milliseconds since 1970. Throws TW_QUERY_INSTANT. */
 export const validationTime = ({
   validationFrom,
@@ -92,18 +108,28 @@ const UNREACHABLE_TIMEOUT_MS = 60_000;
 const RETRY_DELAY_MS = 1000;
 
 /**
- * Adds `validationFrom` to the inputs if they hold out no dates, the same date for all cells on all nodes; not if every cell has only one
- * date, because no date can be held out then. Without places that have a history, `history` becomes `none`. Throws
- * TW_WRANGLE_OUT_OF_REACH.
+ * Completes the inputs with what the selected tiles decide, the same for all cells on all nodes. Without a mode, places are trained as a
+ * region if there are several of one kind. If the inputs hold out no dates, `validationFrom` is added; not if every cell has only one date,
+ * because no date can be held out then. Without places that have a history, `history` becomes `none`. Throws TW_WRANGLE_OUT_OF_REACH.
  */
-export async function withValidationDate(
+export async function withSelection(
   finder: TileFinder,
   inputs: TrainInputs,
   job: PrepareContext,
 ): Promise<TrainInputs> {
-  const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
-  const cells = [...(await timesWithRetry(finder, filter, job))];
-  return withHistoryUse(withHeldOutDates(inputs, cells, job), cells);
+  const { places, regions } = await selectedWithRetry(finder, inputs, job);
+  let mode = trainingMode(inputs);
+  if (inputs.mode === undefined && mode === 'regional' && inputs.base === undefined) {
+    if (regions.size > 1)
+      job.log(
+        'info',
+        `each place trains a model of its own, because the tiles are of ${[...regions].join(', ')}`,
+      );
+    if (regions.size > 1 || places.length === 1) mode = 'partitioned';
+  }
+  // All dates since a change are needed for the training of stale places, so only ground is held out.
+  if (inputs.stale) return { ...inputs, mode };
+  return withHistoryUse(withHeldOutDates({ ...inputs, mode }, places, job), places);
 }
 
 function withHeldOutDates(
@@ -131,18 +157,18 @@ function withHistoryUse(inputs: TrainInputs, cells: number[][]): TrainInputs {
   const { history = 'all' } = inputs;
   const dates = jobHeldOut(inputs);
   const isTrained = (time: number) => dates === undefined || !isHeldOut(dates, time);
-  const hasHistory = cells.some((times) => hasUsableHistory(times.filter(isTrained), history));
+  const hasHistory = history !== 'none' && cells.some((times) => hasUsableHistory(times.filter(isTrained)));
   return hasHistory ? inputs : { ...inputs, history: 'none' };
 }
 
-async function timesWithRetry(
+async function selectedWithRetry(
   finder: TileFinder,
-  filter: Filter,
+  inputs: TrainInputs,
   { message, signal }: PrepareContext,
-): Promise<Iterable<number[]>> {
+): Promise<SelectedPlaces> {
   for (const until = performance.now() + UNREACHABLE_TIMEOUT_MS; ; ) {
     try {
-      return await timesByCell(finder, filter, signal);
+      return await selectedPlaces(finder, inputs, signal);
     } catch (error) {
       if (!tilesOutOfReach.is(error) || performance.now() > until) throw error;
       message(error.message);
@@ -151,21 +177,32 @@ async function timesWithRetry(
   }
 }
 
-/** Returns one list for each cell, with the times of all tiles of the cell on all nodes that match the filter (ms since 1970). */
-async function timesByCell(
+/** The tiles of all nodes that match the filter of a training. */
+interface SelectedPlaces {
+  /** For each cell the times of its tiles, milliseconds since 1970. */
+  places: number[][];
+  /** One model of several places needs tiles of one region. */
+  regions: Set<string>;
+}
+
+async function selectedPlaces(
   finder: TileFinder,
-  filter: Filter,
+  inputs: TrainInputs,
   signal: AbortSignal,
-): Promise<Iterable<number[]>> {
+): Promise<SelectedPlaces> {
+  const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
+  const bands = requestedModels(inputs).flatMap((model) => requiredBands(getModelSpec(model)));
   const times = new Map<string, number[]>();
+  const regions = new Set<string>();
   for await (const tiles of searchTilePages(finder, filter)) {
     signal.throwIfAborted();
     for (const tile of tiles) {
+      for (const values of bandValueKinds(bands, [tile])) regions.add(regionName(tile, values));
       const key = trainingCellKey(tile);
       const known = times.get(key);
       if (known) known.push(tile.start);
       else times.set(key, [tile.start]);
     }
   }
-  return times.values();
+  return { places: [...times.values()], regions };
 }

@@ -23,8 +23,9 @@ import {
   requestedModels,
   type TrainContext,
   type TrainInputs,
+  trainingMode,
   validationTime,
-  withValidationDate,
+  withSelection,
 } from './train-inputs.js';
 import {
   emptyResults,
@@ -105,9 +106,8 @@ export function trainProcess(context: TrainContext): Process {
         },
         mode: {
           enum: TRAINING_MODES,
-          default: 'partitioned',
           description:
-            'One model for each place, one model for all places by all nodes, one model for each place in processes with limits, or one model for all places that each place then adapts',
+            'One model for each place, one model for all places by all nodes, one model for each place in processes with limits, or one model for all places that each place then adapts. The default is regional for ndvi or ndmi at several places of one collection without a transfer, else partitioned',
         },
         filter: filterSchema,
         epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
@@ -199,7 +199,8 @@ export function trainProcess(context: TrainContext): Process {
     outputs: OUTPUTS,
     check: (inputs) => {
       checkFilter(inputs);
-      const { mode = 'partitioned', placeMemory, transfer = 'none', ...rest } = inputs as TrainInputs;
+      const { placeMemory, transfer = 'none', ...rest } = inputs as TrainInputs;
+      const mode = trainingMode(inputs as TrainInputs);
       const models = requestedModels(rest);
       validationTime(rest);
       if (rest.holdOut && rest.validationFrom !== undefined)
@@ -221,11 +222,7 @@ export function trainProcess(context: TrainContext): Process {
           'a transfer, such as similar',
         );
     },
-    prepare: async (given, job) => {
-      const inputs = given as TrainInputs;
-      // All dates since a change are needed for the training, so only ground is held out.
-      return inputs.stale ? inputs : withValidationDate(context.finder, inputs, job);
-    },
+    prepare: async (inputs, job) => withSelection(context.finder, inputs as TrainInputs, job),
     // Each model is stored completely; models that the job stored before an interruption are kept.
     resumable: true,
     merge: (parts) => mergeResults(parts as PartialTrainResults[]),
@@ -240,7 +237,8 @@ export function trainProcess(context: TrainContext): Process {
     run: async (given, job) => {
       const inputs = given as TrainInputs;
       await requireCollections(context.storage, inputs.filter);
-      const { mode = 'partitioned', stale = false } = inputs;
+      const { stale = false } = inputs;
+      const mode = trainingMode(inputs);
       if (!stale) return MODES[mode](context, inputs, job);
       const engine = await selectEngineCached(inputs.engine);
       return trainStale(context, inputs, job, emptyResults(engine.name, mode), MODES[mode]);
@@ -270,17 +268,20 @@ function checkStale(
 }
 
 /** Returns the inputs of a run over the cells that failed; null if none failed. */
-function failedInputs(inputs: TrainInputs, { failed, base }: Partial<TrainResults>): TrainInputs | null {
+function failedInputs(
+  inputs: TrainInputs,
+  { failed, base, mode }: Partial<TrainResults>,
+): TrainInputs | null {
   if (!failed?.length) return null;
   const geocodes = [...new Set(failed.map(({ geocode }) => geocode))];
   const query = (inputs.filter?.query ?? {}) as { geocode?: object };
   // The places of a region share patches, and can keep their base.
-  if (inputs.mode === 'regional') return base ? { ...inputs, base: base.id } : inputs;
+  if (mode === 'regional') return base ? { ...inputs, base: base.id } : inputs;
   // The places that were trained have not drifted any more.
   if (inputs.stale) return inputs;
   // One model for all cells needs all of them. All cells are retried if the query is text, or compares geocodes by more than a list.
   const isOther = typeof query !== 'object' || Object.keys(query.geocode ?? {}).some((name) => name !== 'in');
-  if (inputs.mode === 'distributed' || isOther || geocodes.length > MAX_RETRY_CELLS) return inputs;
+  if (mode === 'distributed' || isOther || geocodes.length > MAX_RETRY_CELLS) return inputs;
   const filter = { ...inputs.filter, query: { ...query, geocode: { in: geocodes } } };
   // The representatives of the clusters have their models now.
   return { ...inputs, curriculum: false, filter };

@@ -25,6 +25,7 @@ import {
   requestedModels,
   type TrainContext,
   type TrainInputs,
+  trainingMode,
   validationTime,
 } from './train-inputs.js';
 import { type CellProgress, type CellResult, trainCells } from './train-pool.js';
@@ -78,7 +79,7 @@ export class TrainingRun {
     // The first process determines the memory use of all, so the largest model goes first.
     this.models = requestedModels(inputs).toSorted((a, b) => memoryOf(b) - memoryOf(a));
     this.filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
-    this.results = emptyResults(engine.name, inputs.mode ?? 'partitioned');
+    this.results = emptyResults(engine.name, trainingMode(inputs));
   }
 
   /**

@@ -63,16 +63,16 @@ export async function availableSourceModels(
   const found: ModelVersionRecord[] = [];
   let older = 0;
   let leaking = 0;
+  let regional = 0;
   for await (const { record, error } of storage.models.scanAll()) {
     if (error) {
       log('warning', `a model whose record is damaged is not used: ${error.message}`);
       continue;
     }
     if (!kinds.includes(record.model)) continue;
-    const perCell = versionsOf(record).filter(({ card }) => {
-      const { job, mode } = card as CardSummary;
-      return job !== except && !excludedModes.includes(mode);
-    });
+    const all = versionsOf(record).filter(({ card }) => (card as CardSummary).job !== except);
+    const perCell = all.filter(({ card }) => !excludedModes.includes((card as CardSummary).mode));
+    if (perCell.length === 0 && all.some(({ card }) => (card as CardSummary).mode === 'regional')) regional++;
     const split = perCell.filter(({ card }) => (card as CardSummary).holdOut);
     if (perCell.length > 0 && split.length === 0) older++;
     const versions = split.filter(
@@ -86,6 +86,11 @@ export async function availableSourceModels(
     log(
       'warning',
       `${plural(leaking, 'model')} cannot be used, because dates that this training holds out were in their training`,
+    );
+  if (regional > 0)
+    log(
+      'warning',
+      `${plural(regional, 'model')} of a region cannot be used at other places, because they have learned from ground that those hold out; train models of single places with --mode partitioned`,
     );
   if (older > 0)
     log(

@@ -57,6 +57,8 @@ test('comparing modes', { timeout: 500_000 }, async (t) => {
     const trained = await tilewright(
       'train',
       'ndvi',
+      '--mode',
+      'partitioned',
       '--seed',
       '1',
       '--epochs',

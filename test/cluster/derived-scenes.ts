@@ -14,7 +14,7 @@ const GROUPS = ['100m', 'mask'];
 const filter = { collections: [DERIVED_COLLECTION] };
 /** Jobs over all of these scenes; the training is as short as possible. */
 export const SPLIT = { process: 'split', inputs: { precision: 5, filter } };
-export const TRAIN = { process: 'train', inputs: { model: 'ndvi', epochs: 1, filter } };
+export const TRAIN = { process: 'train', inputs: { model: 'ndvi', mode: 'partitioned', epochs: 1, filter } };
 export const PREDICT = { process: 'predict', inputs: { model: 'ndvi', filter } };
 const JOB_TIMEOUT_MS = 60_000;
 

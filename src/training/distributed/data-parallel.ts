@@ -29,6 +29,7 @@ import { concatPatches, filledOnly, type Patches, type TrainValidationPatches } 
 import { type ModelChoice, reportOf } from '../report.js';
 import { addSufficientStatistics, type LinearModel, ridge } from '../ridge-regression.js';
 import {
+  afterChoice,
   choiceOf,
   chooseLinear,
   type HistoryDataset,
@@ -200,7 +201,7 @@ interface RegionChoice {
   spec: ModelSpec;
   choice: ModelChoice;
   linear: LinearChoice;
-  start: Pick<RingOptions, 'linear' | 'fallback' | 'lastEpoch'>;
+  start: Pick<RingOptions, 'linear' | 'fallback' | 'lastEpoch' | 'onEpoch'>;
   /** Steps of the trainings that the choice took, and the values exchanged in each. */
   halves: typeof NO_STEPS;
   /** Builds the linear candidate that serves. */
@@ -228,7 +229,13 @@ async function chooseInRegion(
     linear,
     halves,
     choice: choiceOf(name, candidates, linear, region, { use, dates: [] }),
-    start: { linear: linear.models.ridge, fallback: linear.fallback.model, lastEpoch: network?.lastEpoch },
+    start: {
+      ...{ linear: linear.models.ridge, fallback: linear.fallback.model },
+      ...(network && {
+        lastEpoch: network.lastEpoch,
+        onEpoch: afterChoice(options.epochs ?? spec.epochs, network.lastEpoch, options.onEpoch),
+      }),
+    },
     linearModel: () => linearModel(tf, spec, linear, name, options.seed),
   };
 }
@@ -251,8 +258,8 @@ async function ringCandidate(
     spec,
     region,
     linear,
-    { name: 'regional', epochs: options.epochs },
-    async (chosen, epochs) => {
+    { name: 'regional', epochs: options.epochs, onEpoch: options.onEpoch },
+    async (chosen, { epochs, onEpoch }) => {
       const days = datasets[0]!.history.days;
       // Groups by their position among those with samples.
       const groups = chosen.map((group) => days.indexOf(region.folds[group]!.day));
@@ -277,7 +284,7 @@ async function ringCandidate(
       const line = fitLinear(spec, known, 'ridge', linear.settings);
       const sets = groups.map((_, group) => halves.flatMap(({ scored }) => scored[group]!));
       const { model, losses, steps, parameters } = await trainOnRing(tf, spec, usable, ring, {
-        ...{ seed: options.seed, epochs, groups: sets },
+        ...{ seed: options.seed, epochs, onEpoch, groups: sets },
         ...{ linear: line, fallback: linear.fallback.model },
       });
       model.dispose();

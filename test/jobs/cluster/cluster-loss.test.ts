@@ -28,7 +28,7 @@ test('jobs survive the death of nodes', { skip: noEtcd }, async (t) => {
   const nodes = await Promise.all([a, b, c].map(nodeId));
   for (const scenes of await writeScenes(servers.folder))
     await resultsOf(a, await startJob(a, 'ingest', { ...scenes, ...OPTIONS }));
-  const training = { model: 'ndvi', epochs: 2, seed: 5 };
+  const training = { model: 'ndvi', mode: 'partitioned', epochs: 2, seed: 5 };
   const wanted = idsOf((await resultsOf<Models>(b, await startJob(a, 'train', training))).models);
   assert.ok(wanted.length >= 3);
 

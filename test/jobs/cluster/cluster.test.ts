@@ -138,7 +138,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     assert.equal(await startJob(b, 'split', inputs, headers), ids[0]);
   });
 
-  const training = { model: 'ndvi', filter, epochs: 2, seed: 5 };
+  const training = { model: 'ndvi', mode: 'partitioned', filter, epochs: 2, seed: 5 };
   let expected: Models;
   await t.test('training gives the result of a single node', async () => {
     expected = await alone(single, '/processes/train/execution', { inputs: training });

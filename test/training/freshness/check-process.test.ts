@@ -34,7 +34,7 @@ test('check finds the place that has changed, and stores nothing', async (t) => 
   const node = await testNode(t, join(folder, 'data'));
   await ingestChangingLand(node, folder);
   const until = { datetime: `../${TRAINED_UNTIL}` };
-  const training = { model: 'ndvi', epochs: 8, filter: until };
+  const training = { model: 'ndvi', mode: 'partitioned', epochs: 8, filter: until };
   const { models } = await runProcess<TrainResults>(node, 'train', training);
   assert.equal(models.length, 2);
 

@@ -9,6 +9,7 @@ import type { JobContext } from '../../../src/jobs/index.js';
 import { openNode, type TilewrightNode } from '../../../src/node.js';
 import { TileFinder } from '../../../src/query/index.js';
 import { TextureIndex, type TrainResults, trainProcess } from '../../../src/training/index.js';
+import { type TrainInputs, trainingMode } from '../../../src/training/train-inputs.js';
 import { atEnd } from '../../support/at-end.js';
 import { ingest } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
@@ -43,11 +44,12 @@ test('a job trains the cells that match the filter, with the same result for the
     assert.deepEqual(failed, []);
   }
   const filter = { collections: ['s'], maxCloud: 30, minCoverage: 60 };
-  const first = await train(node, { model: 'ndvi', filter, epochs: 2, seed: 3 });
+  const partitioned = { model: 'ndvi', mode: 'partitioned', filter, epochs: 2, seed: 3 };
+  const first = await train(node, partitioned);
   assert.ok((ENGINE_NAMES as readonly string[]).includes(first.engine), first.engine);
   assert.ok(first.models.length > 0, JSON.stringify(first));
   assert.ok(first.pooled && first.pooled.model.mse > 0);
-  const again = await train(node, { model: 'ndvi', filter, epochs: 2, seed: 3 });
+  const again = await train(node, partitioned);
   assert.deepEqual(
     again.models.map(({ metrics }) => metrics),
     first.models.map(({ metrics }) => metrics),
@@ -89,7 +91,7 @@ test('a job trains the cells that match the filter, with the same result for the
     finder: new TileFinder(node.storage, localQueries(node.storage.index)),
     textures: new TextureIndex(node.storage),
     cores: 2,
-  }).run({ model: 'ndvi', filter: only, epochs: 4 }, recording);
+  }).run({ model: 'ndvi', mode: 'partitioned', filter: only, epochs: 4 }, recording);
   assert.deepEqual(shares, [0.25, 0.5, 0.75, 1, 1], 'a place alone counts by its epochs');
 
   const none = await train(node, { model: 'ndvi', filter: { datetime: '1999-01-01T00:00:00Z' } });
@@ -119,4 +121,31 @@ test('a job trains the cells that match the filter, with the same result for the
     models.length + 1,
     'models outlive the node',
   );
+});
+
+test('without a mode, several places of one collection are trained as a region, and all else by place', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await openNode({ data: join(folder, 'data'), memory: 512e6, cores: 2 });
+  atEnd(t, () => node.close());
+  const options = { size: { width: 800, height: 700 }, dates: SERIES_DATES.slice(1, 3) };
+  const [scene] = await writeSentinelLikeSeries(join(folder, 'scenes'), options);
+  for (const collection of ['a', 'b'])
+    await ingest(node, { href: scene!.path, collection, scale: 0.0001, maskBand: 5 });
+  const of = (collections: string[], more: object = {}) =>
+    train(node, { ...{ model: 'ndvi', epochs: 1, store: false }, filter: { collections, ...more } });
+  const region = await of(['a']);
+  assert.equal(region.mode, 'regional');
+  assert.ok(region.models.length > 1);
+  const [{ geocode }] = region.models as [TrainResults['models'][number]];
+  assert.equal((await of(['a'], { geocode })).mode, 'partitioned', 'one place');
+  assert.equal((await of(['a', 'b'])).mode, 'partitioned', 'two collections');
+  const modes = [
+    [{ model: ['ndvi', 'ndmi'] }, 'partitioned'],
+    [{ model: 'ndvi', transfer: 'similar' }, 'partitioned'],
+    [{ model: 'cloud-removal' }, 'partitioned'],
+    [{ model: 'ndmi' }, 'regional'],
+    [{ model: 'cloud-removal', fresh: false }, 'regional'],
+    [{ model: 'ndvi', mode: 'distributed' }, 'distributed'],
+  ] as const;
+  for (const [inputs, mode] of modes) assert.equal(trainingMode(inputs as TrainInputs), mode);
 });

@@ -55,7 +55,7 @@ test('maps of tiles on different nodes have no seam', { skip: noEtcd }, async (t
   );
   const datetime = '2024-06-01T10:00:00Z';
   await resultsOf(a, await startJob(a, 'ingest', { href, datetime, ...OPTIONS }));
-  await resultsOf(b, await startJob(b, 'train', { model: 'ndvi', epochs: 1 }));
+  await resultsOf(b, await startJob(b, 'train', { model: 'ndvi', mode: 'partitioned', epochs: 1 }));
 
   const steps: number[] = [];
   for (const halo of [false, true]) {

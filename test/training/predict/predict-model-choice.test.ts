@@ -18,7 +18,7 @@ test('each tile is mapped by the model of its place, of a similar place, or of t
   await ingest(node, { href: clear!.path, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
   const raw = (await tilesOf(node)).length;
   const train = (inputs: object) =>
-    runProcess<TrainResults>(node, 'train', { model: 'ndvi', epochs: 1, ...inputs });
+    runProcess<TrainResults>(node, 'train', { model: 'ndvi', mode: 'partitioned', epochs: 1, ...inputs });
   const predict = (inputs: object = {}) =>
     runProcess<PredictResults>(node, 'predict', { model: 'ndvi', filter: { collections: ['s'] }, ...inputs });
   const predicted = async () => (await tilesOf(node)).filter(({ source }) => source === 'predicted');

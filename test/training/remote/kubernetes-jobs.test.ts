@@ -90,7 +90,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
       server.stderr!.resume();
     };
     await serve();
-    partitioned = JSON.parse((await train('--format', 'json')).stdout);
+    partitioned = JSON.parse((await train('--mode', 'partitioned', '--format', 'json')).stdout);
     const listed = await train('--mode', 'contained', '--place-memory', '900MB', '--manifests');
     assert.equal(listed.code, 0, listed.stderr);
     items = JSON.parse(listed.stdout).items;

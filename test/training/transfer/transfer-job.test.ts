@@ -126,7 +126,7 @@ test('a cell starts from the most similar usable cell of its cluster, and its ca
 test('a cell that probes starts from the best model, and its card records it', async (t) => {
   const { data, target } = await cellsIn(t);
   const whole = [...target, '--min-coverage', '99'];
-  const first = await train(whole);
+  const first = await train(whole, '--mode', 'partitioned');
   assert.equal((await tilewright('texture', '--clusters', '2', ...whole)).code, 0);
   const [{ geocode }] = first.models as [Trained];
   const flags = ['--geocode', geocode, '--transfer', 'probe', '--fine-tuning', 'gradual'];
@@ -219,7 +219,7 @@ test('if the seed of a cluster cannot be trained, the next most typical cell is 
 
 test('parents with damaged files are skipped; if all are damaged, the cell starts fresh', async (t) => {
   const { data, target } = await cellsIn(t);
-  const { models } = await train(target);
+  const { models } = await train(target, '--mode', 'partitioned');
   assert.equal((await tilewright('texture', '--clusters', '1', ...target)).code, 0);
   const [{ geocode }] = models as [Trained];
   const damage = async (id: string) => {
