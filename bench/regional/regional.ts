@@ -1,25 +1,23 @@
 /**
- * `regional`: models that places adapt from one base (`train --mode regional`), beside the base and beside models that were trained for
- * each place alone. On generated regions, which are new for each seed, and on two real scenes. On the generated regions also for three
- * questions: new ground, later dates, and both.
+ * `regional`: models of a region, the default of `train`, beside models of single places, LightGBM and the simple candidates: on generated
+ * land that is new for each seed, on a real series, and on two real scenes of one date. The errors are those on the ground and dates that
+ * the training held out. TILEWRIGHT_BENCH_ONLY=ndvi measures one model.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { MIXED, REGIONS, type Region, writeSentinelLikeSeries } from '../../data-samples/index.js';
 import { computeSpread, digits, spreadText } from '../../src/cli/compare/measures.js';
 import { inProcessTransport } from '../../src/cli/connection.js';
+import { formatMse } from '../../src/cli/output.js';
 import { Client } from '../../src/client/index.js';
-import { selectEngine } from '../../src/engines/index.js';
-import { loadEngine } from '../../src/engines/load.js';
-import type { Tf } from '../../src/engines/tfjs.js';
 import { geohash } from '../../src/grid/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
-import { getModelSpec, type TrainResults } from '../../src/training/index.js';
-import { installTorch } from '../engine/torch.js';
+import type { TrainResults } from '../../src/training/index.js';
 import {
   type BenchOptions,
   type BenchResult,
   compareErrors,
+  median,
   result,
   verdictCells,
 } from '../support/bench.js';
@@ -27,9 +25,7 @@ import { BENCH_FOLDER } from '../support/scene.js';
 import { markdown } from '../training/markdown.js';
 import { DATES, extentOf, LAND } from '../training/regions.js';
 import { ingestReal } from '../transfer/places.js';
-import { boostingErrors, installBoosting } from './boosting.js';
-import { errorsByQuestion, QUESTIONS, type QuestionErrors, readPlaces } from './questions.js';
-import { torchErrors } from './torch.js';
+import { boostingErrors, installBoosting, readPlaces } from './boosting.js';
 
 /** Precision of the places, and of the cells by which they are chosen: no two places are near each other. */
 const PRECISION = 5;
@@ -49,21 +45,23 @@ const regionAt = (i: number): Region => Object.values(REGIONS)[i % Object.keys(R
 const EPOCHS: Record<string, number> = { ndvi: 30, ndmi: 10 };
 
 type Errors = Map<string, number>;
+type Pooled = NonNullable<TrainResults['pooled']>;
 
-/** One training of a region, and of each of its places alone: errors by place. */
+/** One training of a region, and of each of its places alone. */
 interface Run {
   /** Generated collections have other places for each seed, so places of several collections differ. */
   collection: string;
-  base: Errors;
-  adapted: Errors;
-  fresh: Errors;
+  region: Errors;
+  alone: Errors;
+  ridge: Errors;
+  /** Errors of the base, where places adapt it: those without a history. */
+  base?: Errors;
   /** Absent if LightGBM is not installed. */
   boosted?: Errors;
-  /** Errors of PyTorch's base and adapted models. Absent if it is not installed, and for other models than `ndvi`. */
-  torch?: Record<'base' | 'adapted', Errors>;
-  /** Duration of the adaptation over that of the fresh models, summed over the places. */
+  /** Over all patches. */
+  pooled: Record<'region' | 'alone', Pooled>;
+  /** Duration of the training of the region over that of the places. */
   cost: number;
-  questions: QuestionErrors;
 }
 
 export async function benchRegional({ short, log }: BenchOptions): Promise<BenchResult[]> {
@@ -74,52 +72,39 @@ export async function benchRegional({ short, log }: BenchOptions): Promise<Bench
   const node = await openNode({ data: join(folder, 'data'), memory: 4e9, cores: 2, reserve: 0 });
   try {
     const client = new Client(inProcessTransport(node));
-    const { tf } = await loadEngine((await selectEngine({})).name);
-    const pythons = { boosting: installBoosting(log), torch: installTorch(log) };
+    const python = installBoosting(log);
     const runs = new Map<string, Run[]>();
     const measure = async (name: string, model: string, collection: string, seed: number) => {
-      const epochs = short ? 3 : EPOCHS[model];
-      const run = await trainRegion({ tf, client, node, pythons, folder }, collection, {
-        model,
-        epochs,
-        seed,
-      });
+      const inputs = { model, epochs: short ? 3 : EPOCHS[model]!, seed };
+      const run = await trainRegion({ client, node, python, folder }, collection, inputs);
       const key = `${model}, ${name}`;
       runs.set(key, [...(runs.get(key) ?? []), run]);
-      log(`${key}, seed ${seed}: ${row(name, [run]).join(' | ')}`);
-      for (const cells of questionRow(name, [run])) log(`adapted / base by question: ${cells.join(' | ')}`);
+      log(`seed ${seed}: ${errorsRow(key, [run]).join(' | ')}`);
+      log(`seed ${seed}: ${comparedRow(key, [run]).join(' | ')}`);
     };
     for (const seed of seeds)
       for (const [name, land] of Object.entries(LANDS)) {
         const collection = `${name.replaceAll(' ', '-')}-${seed}`;
-        await generate(client, {
-          collection,
-          land,
-          count: short ? 6 : 18,
-          seed,
-          folder: join(folder, collection),
-        });
-        for (const model of models) await measure(name, model, collection, seed);
+        const count = short ? 6 : 18;
+        await generate(client, { ...{ collection, land, count, seed }, folder: join(folder, collection) });
+        // `ndmi` takes ten times as long.
+        for (const model of models)
+          if (model === 'ndvi' || (seed === 1 && name === 'full cells'))
+            await measure(name, model, collection, seed);
       }
-    for (const collection of short ? [] : await ingestReal(client))
-      for (const seed of seeds)
-        if (models.includes('ndvi')) await measure(collection, 'ndvi', collection, seed);
-    log(
-      `\n\n${markdown(
-        TITLES,
-        [...runs].map(([name, all]) => row(name, all)),
-      ).join('\n')}\n`,
-    );
-    const questions = [...runs].flatMap(([name, all]) => questionRow(name, all));
-    if (questions.length > 0)
-      log(`\n\n${markdown(['adapted / base', ...QUESTIONS], questions).join('\n')}\n`);
+    for (const collection of short || !models.includes('ndvi') ? [] : await ingestReal(client))
+      for (const seed of seeds) await measure(collection, 'ndvi', collection, seed);
+    for (const [titles, row] of [
+      [ERRORS, errorsRow],
+      [COMPARED, comparedRow],
+    ] as const) {
+      const rows = [...runs].map(([name, all]) => row(name, all));
+      log(`\n\n${markdown(titles, rows).join('\n')}\n`);
+    }
     return [...runs].map(([name, all]) =>
-      result(
-        `${name}: error of the base over that of adapted models`,
-        '',
-        1 / overBase(all, ({ adapted }) => adapted)!.ratio!,
-        { 'models of single places': 1 / overBase(all, ({ fresh }) => fresh)!.ratio! },
-      ),
+      result(`${name}: error of the best simple candidate over that of the region`, '', overSimple(all), {
+        'models of single places': overSimple(all, 'alone'),
+      }),
     );
   } finally {
     await node.close();
@@ -148,111 +133,112 @@ async function generate(
   }
 }
 
-interface Tools {
-  tf: Tf;
-  client: Client;
-  node: TilewrightNode;
-  /** The Pythons that have the peers. */
-  pythons: { boosting?: string; torch?: string };
-  folder: string;
-}
-
 async function trainRegion(
-  { tf, client, node, pythons, folder }: Tools,
+  {
+    client,
+    node,
+    python,
+    folder,
+  }: { client: Client; node: TilewrightNode; python: string | undefined; folder: string },
   collection: string,
   inputs: { model: string; epochs: number; seed: number },
 ): Promise<Run> {
-  const filter = { collections: [collection] };
-  const train = async (mode: string, more: object = {}) =>
-    (await client.run<TrainResults>('train', { ...inputs, ...more, filter, mode })).results;
-  const region = await train('regional', { fresh: false });
-  const adapted = region.models;
-  const places = await readPlaces(node.storage, collection, region);
-  const questions = await errorsByQuestion(tf, node.storage, places, region);
-  const spec = getModelSpec(inputs.model);
+  const train = async (more: { mode: string; fresh?: false }) => {
+    const started = performance.now();
+    const all = { ...inputs, ...more, filter: { collections: [collection] } };
+    const { results } = await client.run<TrainResults>('train', all);
+    return { ...results, seconds: (performance.now() - started) / 1000 };
+  };
+  const region = await train({ mode: 'regional', fresh: false });
+  const alone = await train({ mode: 'partitioned' });
+  const adapts = region.models.some(({ adaptation }) => adaptation && adaptation.factor > 0);
   const boosted =
-    pythons.boosting &&
-    (await boostingErrors(pythons.boosting, join(folder, 'boosting'), spec, places, inputs.seed));
-  const torch =
-    pythons.torch && inputs.model === 'ndvi'
-      ? await torchErrors(pythons.torch, join(folder, 'torch'), spec, places, inputs)
-      : undefined;
-  const alone = new Map((await train('partitioned')).models.map((model) => [model.geocode, model]));
-  const byPlace = (of: (model: TrainResults['models'][number]) => number) =>
-    new Map(adapted.map((model) => [model.geocode, of(model)]));
-  const total = (seconds: number[]) => seconds.reduce((sum, one) => sum + one, 0);
+    python &&
+    (await boostingErrors(
+      python,
+      join(folder, 'boosting'),
+      await readPlaces(node.storage, collection, region),
+      inputs.seed,
+    ));
   return {
     collection,
-    base: byPlace(({ adaptation }) => adaptation!.errors.base.mse),
-    adapted: byPlace(({ metrics }) => metrics.validation.mse),
-    fresh: byPlace(({ geocode }) => alone.get(geocode)!.metrics.validation.mse),
-    cost:
-      total(adapted.map(({ seconds }) => seconds)) / total([...alone.values()].map(({ seconds }) => seconds)),
-    questions,
-    ...(torch && { torch }),
+    region: errorsOf(region, ({ metrics }) => metrics.validation.mse),
+    alone: errorsOf(alone, ({ metrics }) => metrics.validation.mse),
+    ridge: errorsOf(alone, ({ baseline }) => baseline.linear.mse),
+    ...(adapts && { base: errorsOf(region, ({ adaptation }) => adaptation!.errors.base.mse) }),
     ...(boosted && { boosted }),
+    pooled: { region: region.pooled!, alone: alone.pooled! },
+    cost: region.seconds / alone.seconds,
   };
 }
 
-type Compared = ReturnType<typeof compareErrors>;
+const errorsOf = ({ models }: TrainResults, of: (model: TrainResults['models'][number]) => number): Errors =>
+  new Map(models.map((model) => [model.geocode, of(model)]));
 
-/** Compares errors of all runs with others, by default those of the base. Undefined if a run lacks the errors. */
-function overBase(
-  runs: Run[],
-  of: (run: Run) => Errors | undefined,
-  base: (run: Run) => Errors | undefined = (run) => run.base,
-): Compared | undefined {
-  const errors = (side: typeof of) =>
-    runs.map(
-      (run) => new Map([...side(run)!].map(([place, error]) => [`${run.collection} ${place}`, error])),
-    );
-  return runs.every(of) ? compareErrors(errors(of), errors(base)) : undefined;
-}
+/** The median over the runs of an error over all patches. */
+const pooledMedian = (runs: Run[], of: (run: Run) => number) => median(runs.map(of));
 
-const TITLES = [
-  'places',
-  'adapted / base',
-  'better than the base at',
-  'verdict',
-  'worst place',
-  'fresh / base',
-  'LightGBM / base',
-  'PyTorch: adapted / base',
-  'time of adaptation / fresh training',
-];
+const SIMPLE = ['mean', 'history', 'nearest', 'linear'] as const;
 
-/** Geometric means over the places with their 95 % intervals. The time is a median over the seeds, with the least and the most. */
-function row(name: string, runs: Run[]): string[] {
-  const adapted = overBase(runs, (run) => run.adapted)!;
-  const text = (compared: Compared | undefined) => (compared ? verdictCells(compared)[0] : '');
+/** The error of the best simple candidate over that of a mode; the candidate is the best one of each run, as nobody could choose it. */
+const overSimple = (runs: Run[], mode: 'region' | 'alone' = 'region') =>
+  pooledMedian(
+    runs,
+    ({ pooled: { [mode]: pooled } }) =>
+      Math.min(...SIMPLE.map((name) => pooled[name]?.mse ?? Infinity)) / pooled.model.mse,
+  );
+
+const ERRORS = ['MSE over all patches', 'region', 'single places', ...SIMPLE, 'best simple / region'];
+
+function errorsRow(name: string, runs: Run[]): string[] {
+  const simple = SIMPLE.map((of) =>
+    runs.some(({ pooled }) => pooled.alone[of])
+      ? formatMse(pooledMedian(runs, ({ pooled }) => pooled.alone[of]!.mse))
+      : '',
+  );
   return [
     name,
-    ...verdictCells(adapted),
-    digits(adapted.worst!),
-    text(overBase(runs, ({ fresh }) => fresh)),
-    text(overBase(runs, ({ boosted }) => boosted)),
-    text(
-      overBase(
-        runs,
-        ({ torch }) => torch?.adapted,
-        ({ torch }) => torch?.base,
-      ),
+    ...(['region', 'alone'] as const).map((mode) =>
+      formatMse(pooledMedian(runs, ({ pooled }) => pooled[mode].model.mse)),
     ),
-    spreadText(computeSpread(runs.map(({ cost }) => cost)), digits),
+    ...simple,
+    digits(overSimple(runs)),
   ];
 }
 
-/** Errors of adapted models over those of the base. Empty if the places have a single date. */
-function questionRow(name: string, runs: Run[]): string[][] {
-  const compared = QUESTIONS.map(
-    (question) =>
-      overBase(
-        runs,
-        ({ questions }) => questions[question].adapted,
-        ({ questions }) => questions[question].base,
-      )!,
-  );
-  return compared.every(({ places }) => places > 0)
-    ? [[name, ...compared.map((one) => verdictCells(one)[0])]]
-    : [];
+const COMPARED = [
+  'error of the region over that of',
+  'single places',
+  'region is better at',
+  'verdict',
+  'ridge of the place',
+  'LightGBM',
+  'its base',
+  'time, region / single places',
+];
+
+/** Geometric means over the places with their 95 % intervals. The time is a median over the seeds, with the least and the most. */
+function comparedRow(name: string, runs: Run[]): string[] {
+  const over = (of: (run: Run) => Errors | undefined) => {
+    const errors = (side: typeof of) =>
+      runs.map(
+        (run) => new Map([...side(run)!].map(([place, error]) => [`${run.collection} ${place}`, error])),
+      );
+    return runs.every(of)
+      ? verdictCells(
+          compareErrors(
+            errors(({ region }) => region),
+            errors(of),
+          ),
+        )
+      : [''];
+  };
+  return [
+    name,
+    ...over(({ alone }) => alone),
+    over(({ ridge }) => ridge)[0]!,
+    over(({ boosted }) => boosted)[0]!,
+    over(({ base }) => base)[0]!,
+    spreadText(computeSpread(runs.map(({ cost }) => cost)), digits),
+  ];
 }

@@ -90,12 +90,14 @@ const REAL_SCENES: Record<string, object> = {
     ...{ href: join(DATA, 'landsat7-olinda/L7_ETMs.tif'), bands: ETM, scale: 0.00392 },
     datetime: '1999-08-01T00:00:00Z',
   },
+  // Seven dates of ten years.
+  'naip-north-dakota': { href: join(DATA, 'naip-north-dakota-series'), precision: 6 },
 };
 
-/** Ingests the real scenes and returns their collections; empty if the scenes are missing. */
+/** Ingests the real scenes and the series, and returns their collections; empty if the scenes are missing. */
 export async function ingestReal(client: Client): Promise<string[]> {
   if (!existsSync(DATA)) return [];
   for (const [collection, scene] of Object.entries(REAL_SCENES))
-    await client.run('ingest', { ...scene, collection, precision: PRECISION });
+    await client.run('ingest', { precision: PRECISION, ...scene, collection });
   return Object.keys(REAL_SCENES);
 }

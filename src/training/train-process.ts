@@ -270,7 +270,7 @@ function checkStale(
 /** Returns the inputs of a run over the cells that failed; null if none failed. */
 function failedInputs(
   inputs: TrainInputs,
-  { failed, base, mode }: Partial<TrainResults>,
+  { failed, base, mode = trainingMode(inputs) }: Partial<TrainResults>,
 ): TrainInputs | null {
   if (!failed?.length) return null;
   const geocodes = [...new Set(failed.map(({ geocode }) => geocode))];
@@ -284,7 +284,7 @@ function failedInputs(
   if (mode === 'distributed' || isOther || geocodes.length > MAX_RETRY_CELLS) return inputs;
   const filter = { ...inputs.filter, query: { ...query, geocode: { in: geocodes } } };
   // The representatives of the clusters have their models now.
-  return { ...inputs, curriculum: false, filter };
+  return { ...inputs, mode, curriculum: false, filter };
 }
 
 /** Throws TW_TRAIN_NOTHING. */

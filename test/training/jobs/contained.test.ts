@@ -134,7 +134,7 @@ test('a node trains the same models in the contained mode, and reports the mode'
     await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
   const inputs = { model: 'ndvi', epochs: 2, filter: { maxCloud: 30, minCoverage: 60 } };
   const train = (more: object) => runProcess<TrainResults>(node, 'train', { ...inputs, ...more });
-  const partitioned = await train({});
+  const partitioned = await train({ mode: 'partitioned' });
   const contained = await train({ mode: 'contained', placeMemory: 9e8 });
   assert.equal(contained.mode, 'contained');
   assert.ok(contained.models.length > 1, JSON.stringify(contained));

@@ -24,7 +24,7 @@ test('a retry trains only the cells that failed', { timeout: 240_000 }, async (t
     return { jobID, results: await resultsOf<TrainResults>(node, jobID) };
   };
   const filter = { collections: ['s'], minCoverage: 60 };
-  const inputs = { model: 'ndvi', epochs: 1, filter };
+  const inputs = { model: 'ndvi', mode: 'partitioned', epochs: 1, filter };
   const tiles = (await tilesOf(node)).filter(({ coverage }) => coverage >= 60);
   const [broken] = tiles;
   const path = node.storage.tileImage(broken!, broken!.groups[0]!.name).path;
@@ -60,6 +60,8 @@ test('a retry keeps the other inputs', async () => {
   const inputs = { model: ['ndvi', 'ndmi'], epochs: 3, transfer: 'similar', filter };
   const narrowed = {
     ...inputs,
+    // As the failed job was, although fewer places are left.
+    mode: 'partitioned',
     curriculum: false,
     filter: { ...filter, query: { geocode: { in: ['u2', 'u3'] } } },
   };
