@@ -77,7 +77,7 @@ async function trainBoth(
   const train = async (more: object) =>
     (await client.run<TrainResults>('train', { ...inputs, ...more })).results.models;
   const curriculum = await train({ transfer: 'similar', curriculum: true });
-  const fresh = new Map((await train({})).map((model) => [model.geocode, model]));
+  const fresh = new Map((await train({ mode: 'partitioned' })).map((model) => [model.geocode, model]));
   const both = curriculum.filter(({ geocode }) => fresh.has(geocode));
   const sums = (of: (model: TrainResults['models'][number]) => number) => ({
     curriculum: both.reduce((sum, model) => sum + of(model), 0),

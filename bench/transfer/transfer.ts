@@ -196,7 +196,8 @@ async function measure(
   log(
     `${model}, ${collection}: ${places.length} places, step size ${learningRate}, the model's own is ${spec.learningRate}`,
   );
-  const inputs = { model, epochs, seed: PARENT_SEED, filter: { collections: [collection] } };
+  const kind = { model, mode: 'partitioned', history: 'none' };
+  const inputs = { ...kind, epochs, seed: PARENT_SEED, filter: { collections: [collection] } };
   const parents = (await client.run<TrainResults>('train', inputs)).results;
   const cost = parents.models.reduce((sum, { seconds }) => sum + seconds, 0);
   log(`${parents.models.length} parents, ${digits(cost / parents.models.length)} s each`);
