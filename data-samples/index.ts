@@ -1,4 +1,5 @@
 export * from './broken.js';
+export { atmosphereOf, DATE_EFFECTS, WAVELENGTHS } from './dates.js';
 export { ENDMEMBERS, type Endmember } from './endmembers.js';
 export { KINDS, type LandCover } from './kinds.js';
 export { canChange, type LandChange } from './land-change.js';

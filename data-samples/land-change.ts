@@ -38,5 +38,5 @@ export function changedLandscape(land: Landscape, change: LandChange, seed: numb
     shade[i] = 0.8 + 0.4 * mottle[i];
     green[i] = 1;
   }
-  return { view, kind, shade, green, nir: land.nir };
+  return { ...land, kind, shade, green };
 }

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeCog } from '../src/raster/index.js';
 import { CLOUD_OPACITY, makeSky, type Sky } from './clouds.js';
-import { dayOfYear } from './day-of-year.js';
+import { averageSeason, dayOfYear, type Season } from './dates.js';
 import { Kinds } from './kinds.js';
 import { landsatMetadata, type MtlForm } from './landsat-metadata.js';
 import {
@@ -53,7 +53,7 @@ export async function writeLandsatLikeScene(
   const fine: View = { x: 0, y: 0, width: size.width * 2, height: size.height * 2, pixelSize: FINE_PIXEL };
   const coarse: View = { x: 0, y: 0, ...size, pixelSize: 2 * FINE_PIXEL };
   const landscape = makeLandscape(fine, seed);
-  const day = dayOfYear(LANDSAT_DATETIME);
+  const season = averageSeason(landscape, dayOfYear(LANDSAT_DATETIME));
   const sky = makeSky(coarse, cloudShare, seed + 5);
   const cirrus = fractalNoise(coarse, 4000, 4, seed + 6).map((value) => smoothstep(0.66, 0.8, value));
   const inside = footprint(coarse);
@@ -65,11 +65,11 @@ export async function writeLandsatLikeScene(
     bandPaths[band] = path;
   };
   for (let band = 0; band < 7; band++) {
-    const ground = averagePairs(groundReflectance(landscape, day, band), fine);
+    const ground = averagePairs(groundReflectance(landscape, season, band), fine);
     const seen = observe(withCirrus(ground, cirrus), sky, coarse.width, seed + 70 + band);
     await write(`B${band + 1}`, coarse, digitalNumbers(seen, inside), 0);
   }
-  await write('B8', fine, panchromatic(landscape, day, doubleSky(sky, coarse), inside, seed), 0);
+  await write('B8', fine, panchromatic(landscape, season, doubleSky(sky, coarse), inside, seed), 0);
   const high = cirrus.map((value, i) => 0.0012 + 0.045 * value + 0.004 * sky.cloud[i]);
   await write('B9', coarse, digitalNumbers(high, inside), 0);
   await write('QA_PIXEL', coarse, quality(landscape, sky, cirrus, inside), 1);
@@ -139,10 +139,10 @@ function doubleSky(sky: Sky, { width, height }: View): Sky {
 }
 
 /** Mean of green and red. */
-function panchromatic(landscape: Landscape, day: number, sky: Sky, inside: Uint8Array, seed: number) {
+function panchromatic(landscape: Landscape, season: Season, sky: Sky, inside: Uint8Array, seed: number) {
   const { width } = landscape.view;
-  const green = groundReflectance(landscape, day, 2);
-  const red = groundReflectance(landscape, day, 3);
+  const green = groundReflectance(landscape, season, 2);
+  const red = groundReflectance(landscape, season, 3);
   const seen = observe(
     green.map((value, i) => (value + red[i]) / 2),
     sky,

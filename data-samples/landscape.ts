@@ -18,6 +18,8 @@ export interface Landscape {
   green: Float32Array;
   /** Factor of the near infrared of leaves. About 1. */
   nir: Float32Array;
+  /** A number for each field; 0 for other land. */
+  field: Uint32Array;
 }
 
 /** The landscape of a view: a river, heights with forest and rock, towns, and fields in parcels. */
@@ -39,6 +41,7 @@ export function makeLandscape(view: View, seed: number, more: Region = MIXED): L
   const shade = new Float32Array(pixels).fill(1);
   const green = new Float32Array(pixels).fill(1);
   const nir = new Float32Array(pixels);
+  const field = new Uint32Array(pixels);
   for (let row = 0, i = 0; row < height; row++) {
     const y = view.y + (row + 0.5) * pixelSize;
     for (let column = 0; column < width; column++, i++) {
@@ -65,13 +68,14 @@ export function makeLandscape(view: View, seed: number, more: Region = MIXED): L
       } else {
         const parcel = parcelAt(x, y, up, seed);
         kind[i] = parcel.kind;
+        field[i] = parcel.field;
         shade[i] = soilColour;
         green[i] = parcel.green * (0.93 + 0.14 * mottle[i]);
         nir[i] *= parcel.nir;
       }
     }
   }
-  return { view, kind, shade, green, nir };
+  return { view, kind, shade, green, nir, field };
 }
 
 const TOWN_LATTICE = 4200;

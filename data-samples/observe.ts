@@ -1,25 +1,25 @@
 import type { Sky } from './clouds.js';
-import { greenFraction, KINDS, type Kind } from './kinds.js';
+import type { Season } from './dates.js';
+import { KINDS, type Kind } from './kinds.js';
 import type { Landscape } from './landscape.js';
 import { gaussian } from './random.js';
 
 const NIR = 4;
 
 /**
- * Reflectance of the ground on a day of the year in one band (0-6, see `Spectrum`), 0-1, one value a pixel: ground and
- * leaves mixed by the green fraction, times the shade.
+ * Reflectance of the land in a season in one band (0-6, see `Spectrum`), 0-1, one value a pixel: ground and leaves mixed by the green
+ * fraction, times the shade.
  */
-export function groundReflectance(landscape: Landscape, day: number, band: number): Float32Array {
+export function groundReflectance(landscape: Landscape, season: Season, band: number): Float32Array {
   const kinds: readonly Kind[] = KINDS;
-  const green = kinds.map((kind) => greenFraction(kind, day));
   const ground = kinds.map((kind) => kind.ground[band]);
   const leaf = kinds.map((kind) => kind.leaf[band]);
   const out = new Float32Array(landscape.kind.length);
   for (let i = 0; i < out.length; i++) {
     const kind = landscape.kind[i];
-    const fraction = Math.min(0.98, green[kind] * landscape.green[i]);
+    const fraction = Math.min(0.98, season.green[i]);
     const leaves = band === NIR ? leaf[kind] * landscape.nir[i] : leaf[kind];
-    out[i] = ((1 - fraction) * ground[kind] + fraction * leaves) * landscape.shade[i];
+    out[i] = ((1 - fraction) * ground[kind] * season.ground[i] + fraction * leaves) * landscape.shade[i];
   }
   return out;
 }

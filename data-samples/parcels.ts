@@ -1,11 +1,12 @@
 import { Kinds } from './kinds.js';
-import { uniform } from './random.js';
+import { hash, uniform } from './random.js';
 
-/** The crop at a point of the farmland. `green` and `nir` are factors as in Landscape. */
+/** The crop at a point of the farmland. `green`, `nir` and `field` are as in Landscape; edges belong to no field. */
 interface Parcel {
   kind: number;
   green: number;
   nir: number;
+  field: number;
 }
 
 const BLOCK = 2300;
@@ -37,13 +38,15 @@ export function parcelAt(x: number, y: number, elevation: number, seed: number):
   const wide = uniform(field, strip, block + 305) ** 2;
   const hiddenNir = 0.92 + 0.16 * uniform(field, strip, block + 306);
   const vigour = 0.75 + 0.4 * uniform(field, strip, block + 307);
-  if (inStrip < MARGIN || inField < MARGIN) return { kind: Kinds.meadow, green: 0.9, nir: hiddenNir };
+  if (inStrip < MARGIN || inField < MARGIN)
+    return { kind: Kinds.meadow, green: 0.9, nir: hiddenNir, field: 0 };
   const phase = inStrip / ROW_PERIOD - Math.floor(inStrip / ROW_PERIOD);
   const rows = Math.abs(2 * phase - 1) - 0.5;
   return {
     kind: crop(uniform(field, strip, block + 308), elevation),
     green: vigour * (1 + 0.9 * wide * rows),
     nir: hiddenNir * (1.08 - 0.4 * wide),
+    field: hash(field, strip, block + 309),
   };
 }
 

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeCog } from '../src/raster/index.js';
 import { CLOUD_OPACITY, makeSky } from './clouds.js';
-import { dayOfYear } from './day-of-year.js';
+import { atmosphereOf, averageSeason, dayNumber, dayOfYear, seasonOf, throughAtmosphere } from './dates.js';
 import { changedLandscape, type LandChange } from './land-change.js';
 import { type Landscape, makeLandscape } from './landscape.js';
 import { groundReflectance, observe } from './observe.js';
@@ -33,6 +33,8 @@ export interface SeriesOptions {
   swir16?: boolean;
   /** Default: the land is the same on all dates. */
   change?: LandChange;
+  /** False to omit haze, gains and all of the season that is not that of an average year (`DATE_EFFECTS`). Default: true. */
+  dateEffects?: boolean;
 }
 
 /** A file of a series and its ingest options. */
@@ -96,16 +98,23 @@ export function seriesLandscape({
 export function seriesImage(
   landscape: Landscape,
   date: SeriesDate,
-  { seed = DEFAULT_SEED, swir16 = false }: Pick<SeriesOptions, 'seed' | 'swir16'> = {},
+  { seed = DEFAULT_SEED, swir16 = false, dateEffects = true }: SeriesOptions = {},
 ): SeriesImage {
   const { view } = landscape;
-  const day = dayOfYear(date.datetime);
-  const dateSeed = seed + 1000 * day;
+  const { datetime } = date;
+  const dateSeed = seed + 1000 * dayNumber(datetime);
+  const season = dateEffects
+    ? seasonOf(landscape, datetime, seed)
+    : averageSeason(landscape, dayOfYear(datetime));
+  const atmosphere = dateEffects ? atmosphereOf(view, datetime, seed) : undefined;
   const sky = makeSky(view, date.cloudShare, dateSeed + 7);
   const cloud = new Uint16Array(sky.cloud.length);
   for (let i = 0; i < cloud.length; i++) cloud[i] = sky.cloud[i] >= CLOUD_OPACITY ? 1 : 0;
-  const seen = (band: number) =>
-    digitalNumbers(observe(groundReflectance(landscape, day, band), sky, view.width, dateSeed + 11 * band));
+  const seen = (band: number) => {
+    const ground = groundReflectance(landscape, season, band);
+    if (atmosphere) throughAtmosphere(ground, atmosphere, band);
+    return digitalNumbers(observe(ground, sky, view.width, dateSeed + 11 * band));
+  };
   const colours = COLOURS.map(seen);
   const [blue, green, red, nir] = colours as [Uint16Array, Uint16Array, Uint16Array, Uint16Array];
   const image = { blue, green, red, nir, cloud, ...(swir16 && { swir16: seen(SWIR16) }) };

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { encodeCog } from '../src/raster/index.js';
 import { CLOUD_OPACITY, makeSky } from './clouds.js';
-import { dayOfYear } from './day-of-year.js';
+import { averageSeason, dayOfYear } from './dates.js';
 import { Kinds } from './kinds.js';
 import { type Landscape, makeLandscape } from './landscape.js';
 import { fractalNoise, smoothstep, type View } from './noise.js';
@@ -176,12 +176,13 @@ interface ObservedScene {
 function observeScene(view: View, datatake: string, cloudShare: number, seed: number): ObservedScene {
   const landscape = makeLandscape(view, seed);
   const day = dayOfYear(datatake);
+  const season = averageSeason(landscape, day);
   const sky = makeSky(view, cloudShare, seed + 1000 * day + 7);
   const cirrus = fractalNoise(view, 4000, 4, seed + 1000 * day + 6).map((value) =>
     smoothstep(0.7, 0.85, value),
   );
   const spectrum = [0, 1, 2, 3, 4, 5, 6].map((band) => {
-    const ground = groundReflectance(landscape, day, band).map((value, i) => value + 0.05 * cirrus[i]);
+    const ground = groundReflectance(landscape, season, band).map((value, i) => value + 0.05 * cirrus[i]);
     return observe(ground, sky, view.width, seed + 11 * band);
   });
   const cirrusBand = cirrus.map((value, i) => 0.0012 + 0.045 * value + 0.004 * sky.cloud[i]);

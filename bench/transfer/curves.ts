@@ -1,4 +1,4 @@
-/** How the validation loss of places falls, by what they start from. */
+/** How the validation loss of places falls, by what they start from. Selection patches choose epochs and the learning rate. */
 
 import { toArray } from '../../src/async/index.js';
 import type { Tf } from '../../src/engines/tfjs.js';
@@ -11,7 +11,7 @@ import { labelImages } from '../../src/training/labelled-images.js';
 import type { FreezingSchedule } from '../../src/training/learner.js';
 import type { TransferPolicy } from '../../src/training/model-card.js';
 import { makePatches, type TrainValidationPatches } from '../../src/training/patches.js';
-import { trainModel } from '../../src/training/training-loop.js';
+import { bestEpoch, trainModel } from '../../src/training/training-loop.js';
 import {
   availableSourceModels,
   findSources,
@@ -31,6 +31,8 @@ export interface Curve {
   seed: number;
   /** Validation loss after each epoch. */
   losses: number[];
+  /** Epoch with the lowest selection loss, from 1, and that loss. */
+  chosen: { epoch: number; selection: number };
   /** CPU seconds from the start, with what comes before the first epoch, to the end of each. */
   cpu: number[];
 }
@@ -86,9 +88,13 @@ export async function curveOf(
   const from = { start: ancestors?.start, fineTuning: descent?.fineTuning };
   const trained = await trainModel(tf, spec, dataset, { seed, epochs, ...from, onEpoch });
   trained.model.dispose();
+  const { losses } = trained;
+  // A training whose losses are all infinite or NaN has no best epoch.
+  const epoch = bestEpoch(losses) || losses.length;
   return {
     ...{ geocode: place.geocode, start: name, seed, cpu },
-    losses: trained.losses.map(({ validation }) => validation),
+    losses: losses.map(({ validation }) => validation),
+    chosen: { epoch, selection: losses[epoch - 1]!.selection ?? losses[epoch - 1]!.train },
   };
 }
 
@@ -138,7 +144,7 @@ export interface TuneOptions {
   seeds: number;
 }
 
-/** The step size with which fresh models come to the least validation loss, in the geometric mean over places and seeds. */
+/** The step size with which fresh models reach the lowest selection loss, in the geometric mean over places and seeds. */
 export async function tunedRate(
   tf: Tf,
   storage: Storage,
@@ -153,12 +159,12 @@ export async function tunedRate(
     for (const place of places)
       for (let seed = 1; seed <= seeds; seed++) {
         const options = { spec: { ...spec, learningRate }, seed, epochs };
-        const { losses } = await curveOf(tf, storage, place, { name: 'none' }, options);
-        logs.push(Math.log(Math.min(...losses)));
+        const { chosen } = await curveOf(tf, storage, place, { name: 'none' }, options);
+        logs.push(Math.log(chosen.selection));
       }
     const score = Math.exp(logs.reduce((sum, one) => sum + one, 0) / logs.length);
     scores.push([learningRate, score]);
-    log(`${spec.name}, step size ${learningRate}: least validation loss ${score.toExponential(3)}`);
+    log(`${spec.name}, step size ${learningRate}: lowest selection loss ${score.toExponential(3)}`);
   }
   return scores.reduce((best, one) => (one[1] < best[1] ? one : best))[0];
 }

@@ -3,7 +3,7 @@ import type { TransferPolicy } from '../../src/training/model-card.js';
 
 export interface LossLine {
   policy: TransferPolicy;
-  /** After each epoch, over the least loss of a fresh start. */
+  /** After each epoch, over the error of a fresh start. */
   losses: number[];
 }
 

@@ -1,4 +1,4 @@
-/** Scores of curves: how soon each start reaches the loss of a fresh start, and its lowest loss. */
+/** Scores of curves: how soon each start reaches the error of a fresh start, and its error, the validation loss at the selected epoch. */
 import { compareErrors, median } from '../support/bench.js';
 import type { Curve } from './curves.js';
 
@@ -8,23 +8,23 @@ export interface StartScore {
   /** Epochs to the target of the place. */
   epochs: number[];
   cpu: number[];
-  /** How the least validation loss, and the epochs to the target, compare with those of a fresh start at the same places. */
-  least: ReturnType<typeof compareErrors>;
+  /** How the error, and the epochs to the target, compare with those of a fresh start at the same places. */
+  error: ReturnType<typeof compareErrors>;
   sooner: ReturnType<typeof compareErrors>;
 }
 
-/** The target is the median least loss of a fresh start, multiplied by this factor. */
+/** The target is the median error of a fresh start, multiplied by this factor. */
 const MARGIN = 1.05;
 
-const leastOf = ({ losses }: Pick<Curve, 'losses'>) => Math.min(...losses);
+const errorOf = ({ losses, chosen }: Curve) => losses[chosen.epoch - 1]!;
 
-/** The least validation loss of a fresh start by place: the median over its seeds. */
-export function freshLosses(curves: Curve[]): Map<string, number> {
+/** The error of a fresh start by place: the median over its seeds. */
+export function freshErrors(curves: Curve[]): Map<string, number> {
   const fresh = groupBy(
     curves.filter(({ start }) => start === 'none'),
     ({ geocode }) => geocode,
   );
-  return new Map([...fresh].map(([geocode, own]) => [geocode, median(own.map(leastOf))]));
+  return new Map([...fresh].map(([geocode, own]) => [geocode, median(own.map(errorOf))]));
 }
 
 /** Epochs until a curve reaches the target of its place. */
@@ -34,7 +34,7 @@ const epochsTo = (fresh: Map<string, number>, { geocode, losses }: Curve) => {
 };
 
 export function scoresOf(curves: Curve[]): StartScore[] {
-  const fresh = freshLosses(curves);
+  const fresh = freshErrors(curves);
   const epochsOf = (curve: Curve) => epochsTo(fresh, curve);
   // A target that is not reached counts as reached in the epoch after the last one.
   const atMost = (curve: Curve) => Math.min(epochsOf(curve), curve.losses.length + 1);
@@ -49,14 +49,14 @@ export function scoresOf(curves: Curve[]): StartScore[] {
     start,
     epochs: own.map(epochsOf),
     cpu: own.map((curve) => curve.cpu[epochsOf(curve) - 1] ?? Infinity),
-    least: compared(own, leastOf),
+    error: compared(own, errorOf),
     sooner: compared(own, atMost),
   }));
 }
 
 /** For each place: the curves of the parent that led to the target of the place in the fewest epochs, in the median over its seeds. */
 export function bestInHindsight(curves: Curve[], others: Curve[], start: string): Curve[] {
-  const fresh = freshLosses(curves);
+  const fresh = freshErrors(curves);
   const soon = (own: Curve[]) => median(own.map((curve) => epochsTo(fresh, curve)));
   return [...groupBy(others, ({ geocode }) => geocode).values()].flatMap((ofPlace) => {
     const byParent = [...groupBy(ofPlace, (curve) => curve.start).values()];
@@ -65,9 +65,9 @@ export function bestInHindsight(curves: Curve[], others: Curve[], start: string)
   });
 }
 
-/** Median validation loss after each epoch, relative to the least loss of a fresh start. */
+/** Median validation loss after each epoch, relative to the error of a fresh start. */
 export function medianCurve(curves: Curve[], start: string): number[] {
-  const fresh = freshLosses(curves);
+  const fresh = freshErrors(curves);
   const own = curves.filter((curve) => curve.start === start);
   return own[0]!.losses.map((_, epoch) =>
     median(own.map(({ geocode, losses }) => losses[epoch]! / fresh.get(geocode)!)),

@@ -226,17 +226,17 @@ function table(curves: Curve[]): string[] {
   return markdown(
     [
       ...['start', 'epochs to the target', 'reached', 'CPU s to the target'],
-      ...['epochs / fresh', 'least loss / fresh', 'better at', 'verdict'],
+      ...['epochs / fresh', 'error / fresh', 'better at', 'verdict'],
     ],
     ROWS.filter((row) => scores.some(({ start }) => start === row)).map((name) => {
-      const { epochs, cpu, least, sooner } = scores.find(({ start }) => start === name)!;
+      const { epochs, cpu, error, sooner } = scores.find(({ start }) => start === name)!;
       const reached = epochs.filter(Number.isFinite).length;
       return [
         name,
         shown(median(epochs)),
         `${reached} of ${epochs.length}`,
         shown(median(cpu)),
-        ...(name === 'none' ? ['', '', '', ''] : [verdictCells(sooner)[0], ...verdictCells(least)]),
+        ...(name === 'none' ? ['', '', '', ''] : [verdictCells(sooner)[0], ...verdictCells(error)]),
       ];
     }),
   );
@@ -248,14 +248,14 @@ function resultsOf(of: string, curves: Curve[]): BenchResult[] {
   return (
     scores
       .filter(({ start }) => start !== 'none')
-      .flatMap(({ start, epochs, cpu, least }) => [
+      .flatMap(({ start, epochs, cpu, error }) => [
         result(
           `${of}: epochs to the target, fresh over ${start}`,
           'x',
           median(fresh.epochs) / median(epochs),
         ),
         result(`${of}: CPU seconds to the target, fresh over ${start}`, 'x', median(fresh.cpu) / median(cpu)),
-        result(`${of}: least validation loss, ${start} over fresh`, 'x', least.ratio!),
+        result(`${of}: validation error at the selected epoch, ${start} over fresh`, 'x', error.ratio!),
       ])
       // Exclude targets that one of the two does not reach.
       .filter(({ ours }) => Number.isFinite(ours))
