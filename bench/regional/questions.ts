@@ -1,4 +1,5 @@
 /** The errors of adapted models for three questions: ground that they have not seen, dates that they have not seen, and both. */
+import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { toArray } from '../../src/async/index.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import type { Storage } from '../../src/storage/index.js';
@@ -38,20 +39,43 @@ export async function readPlaces(
   collection: string,
   { models, base }: TrainResults,
 ): Promise<RegionPlace[]> {
-  const spec = getModelSpec(base!.model);
+  const places = await readImages(storage, collection, base!.model, (geocode) =>
+    models.some((model) => model.geocode === geocode),
+  );
+  return [...places].map(([geocode, images]) => {
+    const { holdOut } = base!.distributed!.places.find((place) => place.geocode === geocode)!;
+    return { geocode, images, holdOut: holdOut! };
+  });
+}
+
+/** All dates of the chosen cells of a collection. */
+export async function readImages(
+  storage: Storage,
+  collection: string,
+  model: string,
+  isChosen: (geocode: string) => boolean,
+): Promise<Map<string, LabelledImage[]>> {
+  const spec = getModelSpec(model);
   const tiles = await toArray(storage.catalogue.tiles.values());
-  const places: RegionPlace[] = [];
+  const places = new Map<string, LabelledImage[]>();
   for (const cell of groupTilesByCell(tiles.filter((tile) => tile.collection === collection))) {
     const { geocode } = cell;
-    if (!models.some((model) => model.geocode === geocode)) continue;
-    const { holdOut } = base!.distributed!.places.find((place) => place.geocode === geocode)!;
+    if (!isChosen(geocode)) continue;
     const files = trainingFiles(storage, spec, cell);
     if ('skipped' in files) throw new Error(`${geocode}: ${files.skipped}`);
     const read = await readAcquisitions(files.dates);
     if ('skipped' in read) throw new Error(`${geocode}: ${read.skipped}`);
-    places.push({ geocode, images: labelImages(spec, read.dates, files.pairs), holdOut: holdOut! });
+    places.set(geocode, labelImages(spec, read.dates, files.pairs));
   }
   return places;
+}
+
+/** Sets a network to the weights of a stored model. */
+export async function loadStored(tf: Tf, storage: Storage, id: string, network: LayersModel): Promise<void> {
+  const record = (await storage.models.get(id))!;
+  const read = await readSourceWeights(await sourceModelFiles(storage, record), network);
+  if ('reason' in read) throw new Error(`${id}: ${read.reason}`);
+  setWeights(tf, network, read.values);
 }
 
 /** Must be called before the models of the places are replaced by others. */
@@ -73,10 +97,7 @@ export async function errorsByQuestion(
     if (!holdOut.from) continue;
     const sets = setsOf(spec, images, Date.parse(holdOut.from), JSON.stringify(holdOut.window));
     const errors = async (id: string) => {
-      const record = (await storage.models.get(id))!;
-      const read = await readSourceWeights(await sourceModelFiles(storage, record), network);
-      if ('reason' in read) throw new Error(`${id}: ${read.reason}`);
-      setWeights(tf, network, read.values);
+      await loadStored(tf, storage, id, network);
       return QUESTIONS.map((question) => sets[question] && meanSquaredError(tf, network, sets[question]));
     };
     const adapted = await errors(models.find((model) => model.geocode === geocode)!.id);
