@@ -25,6 +25,7 @@ import { readImage } from '../raster/index.js';
 import type { CollectionRecord, Storage, TileRecord } from '../storage/index.js';
 import type { ModelCard, TrainResults } from '../training/index.js';
 import { plural } from '../utils/text.js';
+import { servedSummary } from './commands/train.js';
 import { inProcessTransport } from './connection.js';
 import type { CommonOptions, ResourceOptions } from './options.js';
 import { logToStderr, print, printJson, table, withProgressLine } from './output.js';
@@ -84,7 +85,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     const picked = await client.search({ ...filter, limit: SEARCH_LIMIT });
     logToStderr(`     ${picked.numberMatched} of ${everything.numberMatched} tiles match`);
 
-    logToStderr('4/4  training a small model for each place: NDVI from red, green and blue');
+    logToStderr('4/4  training small models of the places: NDVI from red, green and blue');
     const training = { model: 'ndvi', filter, epochs: options.epochs };
     const { results: train } = await withProgressLine('places', ({ update: onProgress }) =>
       client.run<TrainResults>('train', training, { signal, onProgress }),
@@ -155,7 +156,7 @@ function summarise(
     print('NDVI of validation patches, all places together:');
     const rows = [
       ['', 'MSE', 'R2'],
-      row('a model for each place', pooled.model),
+      row('the models of the places', pooled.model),
       row('linear regression', pooled.linear),
       row('training mean', pooled.mean),
     ];
@@ -244,7 +245,7 @@ async function gatherReport(storage: Storage, results: DemoResults): Promise<Dem
     training: {
       engine: train.engine,
       seconds: train.seconds,
-      epochs: train.models[0]?.epochs ?? 0,
+      served: servedSummary(train.models),
       models: await Promise.all(train.models.map((model) => reportModel(storage, model.id))),
       skipped: train.skipped,
       pooled: train.pooled,

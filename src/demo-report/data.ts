@@ -58,7 +58,8 @@ export interface ReportTraining {
   engine: string;
   /** Wall-clock time of the job. */
   seconds: number;
-  epochs: number;
+  /** Which candidates serve, in sentences. */
+  served: string[];
   models: ReportModel[];
   skipped: { geocode: string; reason: string }[];
   /** All validation patches as one set; null without models. */

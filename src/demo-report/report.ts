@@ -219,21 +219,26 @@ ${commandBlock(command)}
 }
 
 function trainingSections(training: ReportTraining): Html {
-  const { engine, seconds, epochs, models } = training;
+  const { engine, seconds, served, models } = training;
+  const trained = models.filter(({ losses }) => losses.length > 0);
   const sum = (part: 'train' | 'validation') =>
     models.reduce((total, { patches }) => total + patches[part], 0);
   return html`${htmlSection(
     'How the models learnt',
-    html`<p>${plural(models.length, 'model')}, ${plural(epochs, 'epoch')} each, ${formatDuration(seconds)} in all on engine <code>${engine}</code>. ${sum('train')} patches to learn from and ${sum('validation')} kept apart to check: they lie on another side of the tile, with a gap between, and on later dates where there are several.</p>
-<div class="legend"><span><i class="key line of-train"></i> training loss</span><span><i class="key line"></i> validation loss</span><span><i class="key line of-ridge"></i> ridge regression</span><span>Up: mean squared error, logarithmic. Across: epochs.</span></div>
-${lossCharts(models)}`,
+    html`<p>${plural(models.length, 'model')}, ${formatDuration(seconds)} in all on engine <code>${engine}</code>. ${sum('train')} patches to learn from and ${sum('validation')} kept apart to check: they lie on another side of the tile, with a gap between, and on later dates where there are several.</p>
+${served.map((line) => html`<p class="note">${line}</p>`)}
+${
+  trained.length > 0 &&
+  html`<div class="legend"><span><i class="key line of-train"></i> training loss</span><span><i class="key line"></i> validation loss</span><span><i class="key line of-ridge"></i> ridge regression</span><span>Up: mean squared error, logarithmic. Across: epochs.</span></div>
+${lossCharts(trained)}`
+}`,
   )}${htmlSection(
     'What they predict',
     html`<p>Each dot is a validation patch: its true mean NDVI across, the predicted one up. On the dashed line the two are the same.</p>
 ${scatterCharts(training)}`,
   )}${htmlSection(
     'Are they worth it?',
-    html`<p>Ridge is a linear fit to the mean red, green and blue of a patch; mean is the average NDVI of the training patches, always. A network is worth its training only where it beats both. ${cellsBelowBaseline(models)}</p>
+    html`<p>Ridge is a linear fit of one place to the red, green and blue of a patch and, with several dates, to what the others measured there; mean is the average NDVI of the training patches, always. A model is worth its training only where it beats both. ${cellsBelowBaseline(models)}</p>
 ${baselineComparison(training)}`,
   )}`;
 }

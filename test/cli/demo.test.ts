@@ -13,7 +13,7 @@ test('the demo ends with models, a report, and what to try next', async (t) => {
   assert.equal(code, 0, stderr);
   assert.match(stdout, /Report: .*report\.html/);
   assert.match(stdout, /tilewright serve --data/);
-  assert.match(stdout, /a model for each place .*\d/);
+  assert.match(stdout, /the models of the places .*\d/);
 
   const data = join(out, 'data');
   const models = JSON.parse((await tilewright('models', '--data', data, '--format', 'json')).stdout).models;

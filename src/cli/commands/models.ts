@@ -19,6 +19,7 @@ import {
   printJson,
   printTable,
 } from '../output.js';
+import { SERVED_NAMES } from './train.js';
 
 interface Listed {
   id: string;
@@ -156,7 +157,7 @@ interface Trained {
 /** A base and its adaptation are versions of one id if the region has a single place. */
 function kindOf({ mode, places }: Trained): string {
   if (mode === 'distributed') return places === undefined ? 'base' : `base of ${plural(places, 'place')}`;
-  return mode === 'regional' ? 'adapted' : 'own';
+  return mode === 'regional' ? 'regional' : 'own';
 }
 
 async function showModel(client: Client, id: string, { format, version }: ModelFlags): Promise<void> {
@@ -219,6 +220,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ['patches', `${patches.train} for training, ${patches.validation} for validation`],
     ...(card.pixelSize ? [['pixels', `${card.pixelSize.group}, ${valuesOf(card)}`]] : []),
     ['split', card.split],
+    ...(card.choice ? [['serves', servesText(card.choice)]] : []),
     ...(displayRange ? [['images', `scored with 8 bits, ${displayText(displayRange)}`]] : []),
     ['start', startOf(card)],
   ];
@@ -229,6 +231,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ['model', metrics.validation],
     ['linear regression', baseline.linear],
     ['mean of training', baseline.mean],
+    ['mean of the other dates', baseline.history],
     ['nearest clear date', baseline.nearest],
     ['median of clear dates', baseline.median],
     ['unchanged cloudy date', baseline.unchanged],
@@ -249,10 +252,18 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
   printTable([['on the validation patches', 'MSE', 'R2', ...titles], ...rows]);
 }
 
+/** The served candidate, and the errors by which it was chosen. */
+function servesText({ serves, candidates, history }: NonNullable<ModelCard['choice']>): string {
+  const errors = candidates.map(({ name, error }) => `${SERVED_NAMES[name]} ${formatMse(error)}`);
+  const choice = errors.length > 0 ? `; MSE on what was left out: ${errors.join(', ')}` : '';
+  return `${SERVED_NAMES[serves]}${choice}${history ? `; history: ${history.use}` : ''}`;
+}
+
 const valuesOf = ({ values }: ModelCard) =>
   values === 'scaled counts' ? '8-bit numbers divided by 255, not reflectance' : 'reflectance';
 
-function startOf({ parent, transfer }: ModelCard): string {
+function startOf({ parent, transfer, adaptation }: ModelCard): string {
+  if (adaptation?.factor === 0) return `${adaptation.base.id}, the model of the region, as it is`;
   if (parent === null) return transfer?.fresh ? `fresh: ${transfer.fresh}` : 'fresh';
   const from = `with the weights of ${parent}`;
   if (!transfer) return from;

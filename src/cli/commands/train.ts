@@ -94,7 +94,7 @@ export function trainingTable(
 }
 
 /** How many places each candidate serves. */
-function servedSummary(models: readonly Trained[]): string[] {
+export function servedSummary(models: readonly Pick<Trained, 'serves'>[]): string[] {
   const counts = new Map<string, number>();
   for (const { serves } of models) if (serves) counts.set(serves, (counts.get(serves) ?? 0) + 1);
   if (counts.size === 0) return [];
@@ -102,7 +102,7 @@ function servedSummary(models: readonly Trained[]): string[] {
   return [`chosen on dates or ground that was left out: ${named.join(', ')}`];
 }
 
-const SERVED_NAMES: Record<string, string> = {
+export const SERVED_NAMES: Record<string, string> = {
   mean: 'the mean of the training',
   history: 'the mean of the other dates',
   ridge: 'ridge regression',
