@@ -32,7 +32,13 @@ test('the places of a stale training adapt one version of a base', async (t) => 
   const { storage } = node;
   await ingestChangingLand(node, folder);
   const filter = { datetime: `../${TRAINED_UNTIL}` };
-  await runProcess<TrainResults>(node, 'train', { model: 'ndvi', mode: 'partitioned', epochs: 2, history: 'none', filter });
+  await runProcess<TrainResults>(node, 'train', {
+    model: 'ndvi',
+    mode: 'partitioned',
+    epochs: 2,
+    history: 'none',
+    filter,
+  });
   const process = trainProcess({
     storage,
     finder: new TileFinder(storage, localQueries(storage.index)),

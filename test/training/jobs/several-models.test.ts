@@ -33,7 +33,8 @@ test('a job trains several models of each cell, with the same results as separat
   const node = await testNode(t, data);
   await ingestScene(node, folder);
   const filter = { collections: ['s'], minCoverage: 13.5 };
-  const train = (inputs: object) => runProcess<TrainResults>(node, 'train', { filter, epochs: 1, mode: 'partitioned', ...inputs });
+  const train = (inputs: object) =>
+    runProcess<TrainResults>(node, 'train', { filter, epochs: 1, mode: 'partitioned', ...inputs });
   const weightsOf = async ({ models }: TrainResults) =>
     Promise.all(
       models.map(async ({ id }) => (await node.server.inject(`/models/${id}/weights.bin`)).rawPayload),
@@ -114,7 +115,11 @@ test('after kill -9 the stored model is kept, and the other resumes from its che
   const data = join(folder, 'data');
   const node = await testNode(t, data);
   await ingestScene(node, folder);
-  const { models } = await runProcess<TrainResults>(node, 'train', { model: 'ndmi', mode: 'partitioned', epochs: 1 });
+  const { models } = await runProcess<TrainResults>(node, 'train', {
+    model: 'ndmi',
+    mode: 'partitioned',
+    epochs: 1,
+  });
   const [{ geocode }] = models as [TrainResults['models'][number]];
   await node.close();
 

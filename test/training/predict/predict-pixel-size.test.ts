@@ -100,7 +100,12 @@ test('the map of a model for coarser bands is as good as its card says', { timeo
   }
   const [tile] = (await tilesOf(node)).filter(({ coverage }) => coverage === 100);
   const filter = { collections: ['s2'], geocode: tile!.geocode };
-  const trained = await runProcess<TrainResults>(node, 'train', { model: 'ndmi', mode: 'partitioned', filter, epochs: 60 });
+  const trained = await runProcess<TrainResults>(node, 'train', {
+    model: 'ndmi',
+    mode: 'partitioned',
+    filter,
+    epochs: 60,
+  });
   const [model] = trained.models;
   assert.ok(model, JSON.stringify(trained));
   const record = (await node.storage.models.get(model.id))!;
