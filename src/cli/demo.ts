@@ -25,10 +25,9 @@ import { readImage } from '../raster/index.js';
 import type { CollectionRecord, Storage, TileRecord } from '../storage/index.js';
 import type { ModelCard, TrainResults } from '../training/index.js';
 import { plural } from '../utils/text.js';
-import { servedSummary } from './commands/train.js';
 import { inProcessTransport } from './connection.js';
 import type { CommonOptions, ResourceOptions } from './options.js';
-import { logToStderr, print, printJson, table, withProgressLine } from './output.js';
+import { logToStderr, print, printJson, servedSummary, table, withProgressLine } from './output.js';
 
 interface DemoOptions extends CommonOptions, ResourceOptions {
   /** The user's scene. If undefined, sample scenes are generated. */

@@ -278,3 +278,21 @@ function editDistance(a: string, b: string): number {
   }
   return above.at(-1)!;
 }
+
+/** How many places each candidate serves. */
+export function servedSummary(models: readonly { serves?: string }[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { serves } of models) if (serves) counts.set(serves, (counts.get(serves) ?? 0) + 1);
+  if (counts.size === 0) return [];
+  const named = Array.from(counts, ([name, count]) => `${SERVED_NAMES[name] ?? name} (${count})`);
+  return [`chosen on dates or ground that was left out: ${named.join(', ')}`];
+}
+
+export const SERVED_NAMES: Record<string, string> = {
+  mean: 'the mean of the training',
+  history: 'the mean of the other dates',
+  ridge: 'ridge regression',
+  regional: 'the network of the region',
+  adapted: 'the network of the region, adapted',
+  own: 'a network of the place',
+};

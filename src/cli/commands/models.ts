@@ -18,8 +18,8 @@ import {
   print,
   printJson,
   printTable,
+  SERVED_NAMES,
 } from '../output.js';
-import { SERVED_NAMES } from './train.js';
 
 interface Listed {
   id: string;

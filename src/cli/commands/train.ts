@@ -28,7 +28,16 @@ import {
   withJobOptions,
   withTrainingOptions,
 } from '../options.js';
-import { formatMse, imageMeasures, logToStderr, print, printJson, reportJobError, table } from '../output.js';
+import {
+  formatMse,
+  imageMeasures,
+  logToStderr,
+  print,
+  printJson,
+  reportJobError,
+  servedSummary,
+  table,
+} from '../output.js';
 import { kubernetesJob } from './train-kubernetes.js';
 
 type Trained = TrainResults['models'][number];
@@ -92,24 +101,6 @@ export function trainingTable(
     );
   return [...lines, ...servedSummary(models), ...adaptationSummary(models)];
 }
-
-/** How many places each candidate serves. */
-export function servedSummary(models: readonly Pick<Trained, 'serves'>[]): string[] {
-  const counts = new Map<string, number>();
-  for (const { serves } of models) if (serves) counts.set(serves, (counts.get(serves) ?? 0) + 1);
-  if (counts.size === 0) return [];
-  const named = Array.from(counts, ([name, count]) => `${SERVED_NAMES[name] ?? name} (${count})`);
-  return [`chosen on dates or ground that was left out: ${named.join(', ')}`];
-}
-
-export const SERVED_NAMES: Record<string, string> = {
-  mean: 'the mean of the training',
-  history: 'the mean of the other dates',
-  ridge: 'ridge regression',
-  regional: 'the network of the region',
-  adapted: 'the network of the region, adapted',
-  own: 'a network of the place',
-};
 
 const QUESTION_NAMES: Record<string, string> = {
   otherGround: 'other ground',
