@@ -16,8 +16,12 @@ test('the demo ends with models, a report, and what to try next', async (t) => {
   assert.match(stdout, /the models of the places .*\d/);
 
   const data = join(out, 'data');
-  const models = JSON.parse((await tilewright('models', '--data', data, '--format', 'json')).stdout).models;
-  assert.ok(models.length >= 8);
+  const listed = JSON.parse((await tilewright('models', '--data', data, '--format', 'json')).stdout).models;
+  const models = listed.filter(({ mode }: { mode: string }) => mode === 'regional');
+  assert.ok(
+    models.length >= 8 && listed.length === models.length + 1,
+    'the places, and the base of their region',
+  );
   const html = await readFile(join(out, 'report.html'), 'utf8');
   for (const { geocode } of models) assert.ok(html.includes(geocode));
   assert.doesNotMatch(html, /(src|href)="(?!data:|#)/, 'nothing is loaded from elsewhere');
@@ -26,7 +30,7 @@ test('the demo ends with models, a report, and what to try next', async (t) => {
   const model = (...flags: string[]) => tilewright('models', models[0].id, '--data', data, ...flags);
   const { card } = JSON.parse((await model('--format', 'json')).stdout);
   assert.ok((ENGINE_NAMES as readonly string[]).includes(card.engine.name), card.engine.name);
-  assert.equal(card.losses.length, 2);
+  assert.equal(card.losses.length, card.epochs);
   assert.ok(card.metrics.validation.mse > 0 && card.baseline.mean.mse > 0 && card.baseline.linear.mse > 0);
 
   const summary = (await model()).stdout;
@@ -36,6 +40,8 @@ test('the demo ends with models, a report, and what to try next', async (t) => {
     summary,
     new RegExp(`^model +${mse.toExponential(2)} +${r2.toFixed(3).replace('-', '\\-')}$`, 'm'),
   );
+  assert.match(summary, /^serves +(the|ridge) .*; MSE on what was left out: the mean of the training \d/m);
+  assert.match(summary, /^start +ndvi_sample_g\w+, the model of the region, as it is$/m);
   assert.match(summary, new RegExp(`^linear regression +${card.baseline.linear.mse.toExponential(2)} `, 'm'));
   assert.match(summary, /^engine +(tfjs-node|wasm)\S* .*\n[^{]*$/m);
 
