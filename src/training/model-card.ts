@@ -92,7 +92,8 @@ export function trainingDates({
 }: Pick<CardSummary, 'data' | 'holdOut' | 'distributed'>): string[] {
   const ofPlaces = new Map(distributed?.places.map((place) => [place.geocode, place.holdOut]));
   const isTrained = ({ id, datetime }: CardTile) => {
-    const own = ofPlaces.get(id.slice(id.lastIndexOf('_') + 1)) ?? holdOut;
+    // The id of a tile ends with a letter for its grid and its geocode.
+    const own = ofPlaces.get(id.slice(id.lastIndexOf('_') + 2)) ?? holdOut;
     return own?.days ? !own.days.includes(datetime.slice(0, 10)) : !own?.from || datetime < own.from;
   };
   return data.filter(isTrained).map(({ datetime }) => datetime);

@@ -225,6 +225,9 @@ test('a stored model is scored on other land and dates', async (t) => {
       assert.ok(trained.pixels > 1000 && trained.dates === 3, model);
       assert.ok(questions.every(({ question }) => question.startsWith('otherGround')));
       assert.doesNotMatch(warnings!.join(), /deleted/);
+      const heldOut = await score({ ...elsewhere, datetime: `${timeOf(120)}/${timeOf(120)}` }, model);
+      assert.equal(heldOut.trained.pixels, 0);
+      assert.ok(errorsOf(heldOut)['otherDates'], model);
     }
     const headers = { authorization: `Bearer ${node.ownerSecret}` };
     const deleted = await node.server.inject({ method: 'DELETE', url: `/models/${base!.id}`, headers });
