@@ -96,7 +96,7 @@ async function serveSamples(data: string): Promise<void> {
   await node.close();
   archive = createServer((_request, answer) => answer.end('{"type":"FeatureCollection","features":[]}'));
   await once(archive.listen(0, '127.0.0.1'), 'listening');
-  const limits = ['--max-upload', '1MB', '--allow-host', archiveHost()];
+  const limits = ['--max-upload', '2MB', '--allow-host', archiveHost()];
   server = start(['serve', '--data', data, '--port', '0', '--format', 'json', ...limits]);
   log = finished(server).then(({ stderr }) => stderr);
   const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
