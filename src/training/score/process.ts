@@ -37,7 +37,7 @@ import {
   withPinnedTiles,
 } from '../../storage/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
-import { compareText } from '../../utils/text.js';
+import { compareText, plural } from '../../utils/text.js';
 import { notScored } from '../errors.js';
 import { pooledTargetStatistics, rSquared } from '../evaluation.js';
 import type { CardSummary } from '../model-card.js';
@@ -130,7 +130,6 @@ export interface ScoreResults extends TileCounts {
   questions: QuestionScore[];
   /** The first places, the worst first. */
   places: { place: string; pixels: number; dates: number; rmse: number; skill: number }[];
-  warnings: string[];
 }
 
 const MAX_PLACES = 1000;
@@ -241,18 +240,12 @@ async function scoreTiles(context: ScoreContext, inputs: ScoreInputs, job: JobCo
   const engine = await selectEngineCached(inputs.engine);
   job.message(`scoring ${model.id} with ${engine.name}`);
   const part: ScorePart = { ...emptyCounts(), scored: [], lost: training.lost };
-  job.partial(() => part);
   const pool = new PredictPool(engine.name, cores);
-  const skip = (reason: string) => addSkipped(part, reason);
   const scoreTile = async (tile: TileRecord) => {
     job.signal.throwIfAborted();
     try {
-      const errors = await tileScore(
-        { ...context, pool, training, model, mean, counts: part },
-        tile,
-        job.signal,
-      );
-      if (typeof errors === 'string') skip(errors);
+      const errors = await tileScore({ ...context, pool, training, model, mean, counts: part }, tile, job);
+      if (typeof errors === 'string') addSkipped(part, errors);
       else {
         part.scored.push(...errors);
         part.tiles++;
@@ -293,7 +286,7 @@ type TileContext = ScoreContext & {
 async function tileScore(
   { storage, finder, pool, training, model, mean, counts }: TileContext,
   tile: TileRecord,
-  signal: AbortSignal,
+  job: JobContext,
 ): Promise<Scored[] | string> {
   const spec = getModelSpec(model.model);
   const neighbours = {
@@ -303,9 +296,11 @@ async function tileScore(
   const bands = requiredBands(spec);
   const reading = await planReading(storage, model, tile, { bands, neighbours, dilate: 0 });
   if ('skipped' in reading) return reading.skipped;
-  const { historyUse: use = 'all' } = reading;
+  const { historyUse: use = 'all', planned } = reading;
+  if (planned?.isPartial)
+    for (const text of planned.warnings) job.log('warning', `${tile.id}: ${text}; score it again later`);
   const known = reading.historyUse ? reading.history : await historyTiles(storage, spec, tile, use);
-  const read = [tile, ...known.map((other) => other.tile), ...(reading.planned?.tiles ?? [])];
+  const read = [tile, ...known.map((other) => other.tile), ...(planned?.tiles ?? [])];
   const isTrainingDate = training.isTrainingDate(tile.start);
   const errors = await withPinnedTiles(
     storage,
@@ -317,7 +312,7 @@ async function tileScore(
         ...{ mean, isTrainingDate, trained: training.cellsAround(tile) },
         known: { dates: known.map(({ date }) => date), use },
       };
-      return pool.score(task, signal);
+      return pool.score(task, job.signal);
     },
   );
   if (errors.length === 0)
@@ -359,12 +354,14 @@ async function concludeScore(
   context: ScoreContext,
   part: ScorePart,
   inputs: ScoreInputs,
-  job: { message(text: string): void },
+  job: Pick<JobContext, 'message' | 'log'>,
 ): Promise<ScoreResults> {
   const { model, mean, version } = await scoredModel(context, inputs);
   const { scored, lost, ...counts } = part;
   if (part.tiles === 0) {
-    const skipped = Object.entries(part.skipped).map(([reason, tiles]) => `${tiles} tiles: ${reason}`);
+    const skipped = Object.entries(part.skipped).map(
+      ([reason, tiles]) => `${plural(tiles, 'tile')}: ${reason}`,
+    );
     const reasons = [...firstReasons(part), ...skipped];
     const none = 'no tile matches the filter; "tilewright query" lists tiles';
     throw notScored(model.id, reasons.length > 0 ? `no tile can be used (${reasons.join('; ')})` : none);
@@ -388,6 +385,20 @@ async function concludeScore(
     const pixels = sumOf(some, ({ truth }) => truth.count);
     return { place, pixels, dates, rmse: Math.sqrt(errors.model), skill: skill.model.value };
   });
+  const warnings = [
+    ...(used.length === 0
+      ? ['all pixels trained the model, so they say nothing about its skill; select other land or dates']
+      : target.kind === 'mean'
+        ? [
+            `the model predicts means of ${patchSize} x ${patchSize} pixels, and pixels are scored: detail within them counts as error, unlike in the scores of its training`,
+          ]
+        : []),
+    ...lost.map(
+      (parent) =>
+        `it started from ${parent}, which was deleted: ground and dates that trained only that model are scored as others`,
+    ),
+  ];
+  for (const text of warnings) job.log('warning', text);
   return {
     ...{ model: model.id, version, mean, ...counts, pixels },
     trained: {
@@ -400,19 +411,6 @@ async function concludeScore(
       Object.fromEntries(Array.from(byPlace, ([place, some]) => [place, some.flatMap(questionsOf)])),
     ),
     places: places.sort((a, b) => b.rmse - a.rmse || compareText(a.place, b.place)).slice(0, MAX_PLACES),
-    warnings: [
-      ...(used.length === 0
-        ? ['all pixels trained the model, so they say nothing about its skill; select other land or dates']
-        : target.kind === 'mean'
-          ? [
-              `the model predicts means of ${patchSize} x ${patchSize} pixels, and pixels are scored: detail within them counts as error, unlike in the scores of its training`,
-            ]
-          : []),
-      ...lost.map(
-        (parent) =>
-          `it started from ${parent}, which was deleted: ground and dates that trained only that model are scored as others`,
-      ),
-    ],
   };
 }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { REGIONS, writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import type { Timed } from '../../../src/jobs/index.js';
 import type { TilewrightNode } from '../../../src/node.js';
 import { Mask, readImage } from '../../../src/raster/index.js';
 import type { TileRecord } from '../../../src/storage/index.js';
@@ -61,7 +62,8 @@ test('a stored model is scored on other land and dates', async (t) => {
   const card: ModelCard = (await node.server.inject(`/models/${id}/card.json`)).json();
   const { window } = card.holdOut!;
   assert.equal(card.choice!.history!.dates.length, 3);
-  const score = (filter: object, model = id) => runProcess<ScoreResults>(node, 'score', { model, filter });
+  const score = (filter: object, model = id) =>
+    runProcess<Timed<ScoreResults>>(node, 'score', { model, filter });
   const errorsOf = ({ questions }: ScoreResults) =>
     Object.fromEntries(questions.map(({ question, errors }) => [question, errors]));
   const raw = (await tilesOf(node)).filter(({ geocode }) => geocode === PLACE);
@@ -246,7 +248,7 @@ test('a stored model is scored on other land and dates', async (t) => {
     assert.doesNotMatch((warnings ?? []).join(), /means of/);
     const { error } = await runJob(node, 'score', { model: id, filter: { source: 'predicted' } });
     assert.equal(error!.code, 'TW_TRAIN_SCORE');
-    assert.match(error!.message, /no tile can be used \(1 tiles: they lack red, green, blue, nir\)/);
+    assert.match(error!.message, /no tile can be used \(1 tile: they lack red, green, blue, nir\)/);
   });
 
   await t.test('what cannot be scored is refused with the reason', async () => {
