@@ -26,7 +26,7 @@ export interface ScoreTask extends Omit<PredictTask, 'tile' | 'groups'> {
   /** The training mean, the simplest baseline. */
   mean: number;
   /** The other dates of the place, from which the baselines are computed. */
-  known: HistoryFiles;
+  otherDates: HistoryFiles;
   trained: TrainedCell[];
   /** True if the date trained the model. Ground that trained it is then only counted. */
   isTrainingDate: boolean;
@@ -52,7 +52,7 @@ export async function tileErrors(
   task: ScoreTask,
   load: LoadModel,
 ): Promise<GroundErrors[]> {
-  const { isTrainingDate, known } = task;
+  const { isTrainingDate, otherDates } = task;
   const [pixels] = await datesOf([task.date], task.size);
   const [{ targets, targetMask }] = labelImages(spec, [pixels]);
   const isTrained = trainedPixels(pixels, task.trained, receptiveField(spec));
@@ -64,9 +64,9 @@ export async function tileErrors(
   const scored = (isTrainingDate ? [0] : [0, 1]).map((ground) => ({ ground, measured: pixelsOf(ground) }));
   if (scored.every(({ measured }) => measured.length === 0)) return counted;
 
-  const images = await imagesOf(spec, known.dates, pixels);
+  const images = await imagesOf(spec, otherDates.dates, pixels);
   const { width, height } = pixels;
-  const planes = historyPlanes(spec, pixels, images, known.use, { column: 0, row: 0, width, height });
+  const planes = historyPlanes(spec, pixels, images, otherDates.use, { column: 0, row: 0, width, height });
   const layout = historyLayout(spec);
   const orMean = (plane: Float32Array) => (at: number) => (Number.isNaN(plane[at]) ? task.mean : plane[at]);
   const mean = () => task.mean;

@@ -299,8 +299,8 @@ async function tileScore(
   const { historyUse: use = 'all', planned } = reading;
   if (planned?.isPartial)
     for (const text of planned.warnings) job.log('warning', `${tile.id}: ${text}; score it again later`);
-  const known = reading.historyUse ? reading.history : await historyTiles(storage, spec, tile, use);
-  const read = [tile, ...known.map((other) => other.tile), ...(planned?.tiles ?? [])];
+  const otherDates = reading.historyUse ? reading.history : await historyTiles(storage, spec, tile, use);
+  const read = [tile, ...otherDates.map((other) => other.tile), ...(planned?.tiles ?? [])];
   const isTrainingDate = training.isTrainingDate(tile.start);
   const errors = await withPinnedTiles(
     storage,
@@ -310,7 +310,7 @@ async function tileScore(
       const task = {
         ...(await reading.task()),
         ...{ mean, isTrainingDate, trained: training.cellsAround(tile) },
-        known: { dates: known.map(({ date }) => date), use },
+        otherDates: { dates: otherDates.map(({ date }) => date), use },
       };
       return pool.score(task, job.signal);
     },

@@ -56,10 +56,10 @@ export async function trainingGround(
 
 /** A gap is at most as wide as a tile. */
 function cellAround({ collection, grid, geocode, heldOut }: TrainedPlace, tile: TileRecord): TrainedCell[] {
-  const own = gridByName(tile.grid).bounds(tile.geocode);
+  const bounds = gridByName(tile.grid).bounds(tile.geocode);
   const cell = gridByName(grid).bounds(geocode);
-  const x = (longitude: number) => (longitude - own.west) / (own.east - own.west);
-  const y = (latitude: number) => (own.north - latitude) / (own.north - own.south);
+  const x = (longitude: number) => (longitude - bounds.west) / (bounds.east - bounds.west);
+  const y = (latitude: number) => (bounds.north - latitude) / (bounds.north - bounds.south);
   const edges = { west: x(cell.west), east: x(cell.east), north: y(cell.north), south: y(cell.south) };
   if (edges.east < -1 || edges.west > 2 || edges.south < -1 || edges.north > 2) return [];
   // Tiles of other collections may have other pixels than those of the training.
