@@ -17,7 +17,7 @@ import {
   applyClassifier,
   CLASSIFIER,
   HyperspectralPool,
-  scoreProcess,
+  scoreClassifierProcess,
   spectralProcesses,
 } from './hyperspectral/index.js';
 import { ImageService } from './imagery/index.js';
@@ -32,6 +32,7 @@ import {
   checkProcess,
   predictProcess,
   Rendezvous,
+  scoreProcess,
   storeModelProcess,
   TextureIndex,
   TexturePool,
@@ -194,7 +195,8 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     storeModelProcess({ storage, finder }),
     checkProcess({ storage, cores }),
     predictProcess({ storage, finder, textures, cores, appliers }),
-    scoreProcess(analysis),
+    scoreProcess({ storage, finder, cores }),
+    scoreClassifierProcess(analysis),
     textureProcess(texture),
     ...spectralProcesses(analysis),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.hasCell(cell) } : {}),

@@ -14,7 +14,7 @@ import {
   type ClassifierCard,
   type ClassifyResults,
   readLabels,
-  type ScoreResults,
+  type ScoreClassifierResults,
   type StatsResults,
 } from '../../src/hyperspectral/index.js';
 import { openNode } from '../../src/node.js';
@@ -63,7 +63,7 @@ export async function benchClassifiers({ short, log }: BenchOptions): Promise<Be
         keptLabels(labels, card, (square) => !aside.has(square)),
         seed,
       );
-      const scored = await client.run<ScoreResults>('score', {
+      const scored = await client.run<ScoreClassifierResults>('score-classifier', {
         model,
         filter,
         labels: keptLabels(labels, card, (square) => aside.has(square)),

@@ -81,7 +81,7 @@ export async function benchHistory({ short, log }: BenchOptions): Promise<BenchR
         }
         if (dates.length === 0) continue;
         const mean = (of: keyof Asked['errors']) =>
-          dates.reduce((sum, { errors }) => sum + errors[of], 0) / dates.length;
+          dates.reduce((sum, { errors }) => sum + errors[of]!, 0) / dates.length;
         means.set(`${mode}, ${history}`, mean('model'));
         rows.push([
           ...[mode, history, mean('model').toFixed(4)],

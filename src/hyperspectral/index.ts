@@ -14,7 +14,7 @@ export { type IndicesResults, NARROW_BAND_INDICES } from './analyses/indices.js'
 export type { MatchInputs, MatchResults } from './analyses/matching.js';
 export type { ComponentsResults } from './analyses/pca-mnf.js';
 export type { ResampleResults } from './analyses/resampling.js';
-export { type ScoreResults, scoreProcess } from './analyses/score-classifier.js';
+export { type ScoreClassifierResults, scoreClassifierProcess } from './analyses/score-classifier.js';
 export type { SmoothInputs, SmoothResults } from './analyses/smoothing.js';
 export type { StatsResults } from './analyses/statistics.js';
 export type { UnmixInputs, UnmixResults } from './analyses/unmixing.js';

@@ -45,6 +45,13 @@ export const checkFailed = defineError(
   (reason: string) => `the place cannot be checked: ${reason}`,
 );
 
+export const notScored = defineError(
+  'TW_TRAIN_SCORE',
+  422,
+  'A stored model could not be scored, or not on one tile, or no tile was scored. The message has the reason; other tiles are not affected.',
+  (what: string, reason: string) => `${what} cannot be scored: ${reason}`,
+);
+
 export const noTrainedModel = defineError(
   'TW_TRAIN_NO_MODEL',
   404,

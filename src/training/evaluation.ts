@@ -126,7 +126,7 @@ export function pooledTargetStatistics(truths: TargetStatistics[]): TargetStatis
   return { count, mean, squares: sum((truth) => truth.squares + truth.count * (truth.mean - mean) ** 2) };
 }
 
-function rSquared(residual: number, total: number): number {
+export function rSquared(residual: number, total: number): number {
   return total > 0 ? 1 - residual / total : residual === 0 ? 1 : 0;
 }
 
@@ -362,6 +362,10 @@ export interface Skill {
   interval?: Interval;
 }
 
+/** The mean of a constant target is exact. */
+export const skillValue = (model: number, mean: number): number =>
+  mean > 0 ? 1 - model / mean : model > 0 ? -1 : 0;
+
 /** The skill from the squared errors of a model and of the mean, by unit. Both count the same values. */
 export function skillOf(units: readonly { model: number; mean: number }[]): Skill {
   const value = (weights: (unit: number) => number) => {
@@ -371,8 +375,7 @@ export function skillOf(units: readonly { model: number; mean: number }[]): Skil
       model += weights(i) * unit.model;
       mean += weights(i) * unit.mean;
     }
-    // The mean of a constant target is exact.
-    return mean > 0 ? 1 - model / mean : model > 0 ? -1 : 0;
+    return skillValue(model, mean);
   };
   const interval = bootstrapInterval([units.length], (drawn) => value((i) => drawn[i]!));
   return { value: value(() => 1), ...(interval && { interval }) };

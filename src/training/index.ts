@@ -33,6 +33,7 @@ export {
   type StoreInputs,
   storeModelProcess,
 } from './remote-training.js';
+export { type ScoreResults, scoreProcess } from './score/process.js';
 export {
   type ClusteredCollection,
   TexturePool,

@@ -84,19 +84,31 @@ export function cardSummary({
   return summary;
 }
 
+/** Returns the dates that trained a model: those of its card without the ones that their place held out. */
+export function trainingDates({
+  data,
+  holdOut,
+  distributed,
+}: Pick<CardSummary, 'data' | 'holdOut' | 'distributed'>): string[] {
+  const ofPlaces = new Map(distributed?.places.map((place) => [place.geocode, place.holdOut]));
+  const isTrained = ({ id, datetime }: CardTile) => {
+    // The id of a tile ends with a letter for its grid and its geocode.
+    const own = ofPlaces.get(id.slice(id.lastIndexOf('_') + 2)) ?? holdOut;
+    return own?.days ? !own.days.includes(datetime.slice(0, 10)) : !own?.from || datetime < own.from;
+  };
+  return data.filter(isTrained).map(({ datetime }) => datetime);
+}
+
 /** Returns a date of the training of a model that another training holds out, or that is close to one; undefined if none is. */
 export function trainedOn(
-  { data, holdOut, distributed }: Pick<CardSummary, 'data' | 'holdOut' | 'distributed'>,
+  card: Pick<CardSummary, 'data' | 'holdOut' | 'distributed'>,
   heldOut: HeldOutDates,
 ): string | undefined {
-  const own = distributed?.places[0]?.holdOut ?? holdOut;
-  const isTrained = (datetime: string) =>
-    own?.days ? !own.days.includes(datetime.slice(0, 10)) : own?.from === undefined || datetime < own.from;
   const isClose = (time: number) =>
     'days' in heldOut
       ? heldOut.days.some((day) => isSamePass(Date.parse(day), time))
       : isHeldOut(heldOut, time);
-  return data.find(({ datetime }) => isTrained(datetime) && isClose(Date.parse(datetime)))?.datetime;
+  return trainingDates(card).find((datetime) => isClose(Date.parse(datetime)));
 }
 
 /** Properties of a model that the caller adds to the results of its training. */

@@ -27,7 +27,7 @@ import { type HistoryUse, historyDates } from './history.js';
 import type { CardSummary } from './model-card.js';
 import type { ChosenModel } from './model-choice.js';
 import { getModelSpec } from './models/builtin.js';
-import { type ModelSpec, receptiveField, requiredBands } from './models/spec.js';
+import { type BandName, type ModelSpec, receptiveField, requiredBands } from './models/spec.js';
 import type { PredictTask } from './predict-tile.js';
 import { priorDates } from './prior.js';
 
@@ -64,42 +64,16 @@ export async function* planPrediction(
   };
   // If the base was applied by its id before the place was mapped by it anyway, its tile has another id.
   if (use === 'base') yield { obsolete: { ...derivation, parameters: { model: model.id } } };
-  // Other models replace no pixels.
-  const dilate = isCloudRemoval ? dilation : 0;
-  const date = acquisitionFiles(storage, spec.inputs, tile, dilate);
-  if (!date) return yield { skipped: `they lack ${spec.inputs.join(', ')}` };
-  if (isCloudRemoval && !tile.cloudCover) {
+  if (isCloudRemoval && !tile.cloudCover && coarsestGroup(spec.inputs, tile)) {
     // Older versions made a tile of every date.
     yield { obsolete: derivation };
     return yield { skipped: tile.cloudCover === 0 ? 'they have no cloud' : 'their cloud was not assessed' };
   }
-  const { pixelSize, values = 'reflectance' } = model.card as CardSummary;
-  const found = bandValueKinds(spec.inputs, [tile]);
-  if (found.some((one) => one !== values))
-    return yield {
-      skipped: `their values are ${found.join(' and ')}, but the model was trained on ${values}`,
-    };
-  // Models of older versions have no pixel size, and read a tile at the size of its bands.
-  const own = coarsestGroup(spec.inputs, tile)!;
-  const size = pixelSize && modelPixels(pixelSize, tile, own, tile.geocode === model.geocode);
-  if (size && 'skipped' in size) return yield size;
-  const read = { width: own.width, height: own.height, ...size };
-  const group = pixelSize?.group ?? own.name;
-  const readsPrior = hasPrior(model);
-  const historyUse = (model.card as CardSummary).choice?.history?.use;
-  const history = historyUse ? await historyTiles(storage, spec, tile, historyUse) : [];
-  const planned =
-    neighbours &&
-    (await planHalo(neighbours, tile, {
-      spec,
-      group,
-      size: read,
-      values,
-      readsPrior,
-      readsHistory: historyUse !== undefined,
-      dilate,
-    }));
-  const others = readsPrior && !planned ? await priorTiles(storage, spec, tile, dilate) : [];
+  // Other models replace no pixels.
+  const dilate = isCloudRemoval ? dilation : 0;
+  const reading = await planReading(storage, model, tile, { bands: spec.inputs, neighbours, dilate });
+  if ('skipped' in reading) return yield reading;
+  const { planned, historyUse, history, others } = reading;
   const { facts } = derivation;
   // The recipe distinguishes tiles of older versions, which also changed clear pixels, or had steps between the centres of patches.
   const recipe = [
@@ -123,7 +97,68 @@ export async function* planPrediction(
     jobWarnings: [...leftOut, ...baselineWarning(model)],
     ...(recipe.length > 0 && { recipe: recipe.join('\n') }),
     task: async (made) => ({
+      ...(await reading.task()),
       tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
+      groups: {
+        ...(reading.size && { [`${reading.size.width}x${reading.size.height}`]: reading.group }),
+        ...Object.fromEntries(
+          tile.groups
+            .filter(({ role }) => role === 'data')
+            .map(({ width, height, name }) => [`${width}x${height}`, name]),
+        ),
+      },
+    }),
+  };
+}
+
+/** How a model reads a tile, and what it reads beside it. */
+interface PlannedReading {
+  /** Group whose pixel size it reads, and the size of the tile at it, if its card names one. */
+  group: string;
+  size: PixelGrid | undefined;
+  planned: PlannedHalo | undefined;
+  historyUse: HistoryUse | undefined;
+  /** The dates of the history. */
+  history: PriorTile[];
+  others: PriorTile[];
+  /** Throws the errors of `ensureFile`. */
+  task(): Promise<Omit<PredictTask, 'tile' | 'groups'>>;
+}
+
+/** `bands`: those to be read, at least the inputs of the model. Returns the reason if the model cannot read the tile. */
+export async function planReading(
+  storage: Storage,
+  model: ModelVersionRecord,
+  tile: TileRecord,
+  {
+    bands,
+    neighbours,
+    dilate,
+  }: { bands: readonly BandName[]; neighbours: NeighbourContext | undefined; dilate: number },
+): Promise<PlannedReading | { skipped: string }> {
+  const spec = getModelSpec(model.model);
+  const date = acquisitionFiles(storage, bands, tile, dilate);
+  if (!date) return { skipped: `they lack ${bands.join(', ')}` };
+  const { pixelSize, values = 'reflectance', choice } = model.card as CardSummary;
+  const found = bandValueKinds(bands, [tile]);
+  if (found.some((one) => one !== values))
+    return { skipped: `their values are ${found.join(' and ')}, but the model was trained on ${values}` };
+  // Models of older versions have no pixel size, and read a tile at the size of its bands.
+  const own = coarsestGroup(bands, tile)!;
+  const size = pixelSize && modelPixels(pixelSize, tile, own, tile.geocode === model.geocode);
+  if (size && 'skipped' in size) return size;
+  const read = { width: own.width, height: own.height, ...size };
+  const group = pixelSize?.group ?? own.name;
+  const readsPrior = hasPrior(model);
+  const historyUse = choice?.history?.use;
+  const history = historyUse ? await historyTiles(storage, spec, tile, historyUse) : [];
+  const readsHistory = historyUse !== undefined;
+  const as = { spec, group, size: read, values, readsPrior, readsHistory, dilate };
+  const planned = neighbours && (await planHalo(neighbours, tile, as));
+  const others = readsPrior && !planned ? await priorTiles(storage, spec, tile, dilate) : [];
+  return {
+    ...{ group, size, planned, historyUse, history, others },
+    task: async () => ({
       model: { name: model.model, ...(await modelFiles(storage, model)) },
       date,
       others: others.map((other) => other.date),
@@ -131,14 +166,6 @@ export async function* planPrediction(
       ...(historyUse && { history: { dates: history.map((other) => other.date), use: historyUse } }),
       size,
       areCounts: values === 'scaled counts',
-      groups: {
-        ...(size && { [`${size.width}x${size.height}`]: pixelSize!.group }),
-        ...Object.fromEntries(
-          tile.groups
-            .filter(({ role }) => role === 'data')
-            .map(({ width, height, name }) => [`${width}x${height}`, name]),
-        ),
-      },
     }),
   };
 }
@@ -162,7 +189,7 @@ async function priorTiles(
 }
 
 /** Returns the measured dates of the cell of a tile that are its history. */
-async function historyTiles(
+export async function historyTiles(
   storage: Storage,
   spec: ModelSpec,
   tile: TileRecord,

@@ -63,8 +63,12 @@ import {
 } from './predict-plan.js';
 import type { PredictTask } from './predict-tile.js';
 import type { TextureIndex } from './texture/texture-index.js';
+import type { GroundErrors, ScoreTask } from './tile-errors.js';
 
-export type PredictionHandlers = { predict: Handler<PredictTask, MadeTile | null> };
+export type PredictionHandlers = {
+  predict: Handler<PredictTask, MadeTile | null>;
+  score: Handler<ScoreTask, GroundErrors[]>;
+};
 
 /** Child processes that apply models to tiles in parallel. The caller must close it. */
 export class PredictPool implements TileMaker<PredictTask> {
@@ -81,6 +85,13 @@ export class PredictPool implements TileMaker<PredictTask> {
   make(task: PredictTask, signal: AbortSignal): Promise<MadeTile | null> {
     return this.pool.run(signal, (child) =>
       resultOrFailure(child.request('predict', task, { signal }), predictionFailed),
+    );
+  }
+
+  /** Compares a prediction with measured pixels. Throws as `make` does. */
+  score(task: ScoreTask, signal: AbortSignal): Promise<GroundErrors[]> {
+    return this.pool.run(signal, (child) =>
+      resultOrFailure(child.request('score', task, { signal }), predictionFailed),
     );
   }
 

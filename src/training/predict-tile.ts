@@ -38,6 +38,7 @@ import {
 } from './halo.js';
 import { boxPredictor } from './halo-prediction.js';
 import { historyPlanes } from './history.js';
+import type { LabelledImage } from './labelled-images.js';
 import { type ModelSpec, receptiveField, withHistory } from './models/spec.js';
 import { PriorFits } from './prior.js';
 import { predictImage } from './windows.js';
@@ -63,7 +64,12 @@ export interface PredictTask {
 }
 
 /** Encoding of predicted indices, which are within -1 and 1. Ten thousandths are far below any error of a model. */
-const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, maximum: 10_000 };
+export const OUTPUT_ENCODING = {
+  dataType: 'int16' as DataType,
+  scale: 1e-4,
+  nodata: -32768,
+  maximum: 10_000,
+};
 
 /** Returns null if no pixel of the tile can be read. `fits`: those of former tiles. Throws TW_TRAIN_PREDICT. */
 export async function predictTile(
@@ -74,21 +80,12 @@ export async function predictTile(
   fits = new PriorFits(),
 ): Promise<MadeTile | null> {
   if (plain.target.kind === 'clear') return cloudFreeTile(tf, plain, task, load, fits);
-  const { date, size, halo } = task;
-  const spec = task.history ? withHistory(plain) : plain;
-  const read = await readAcquisitions([date], undefined, size);
-  if ('skipped' in read) throw predictionFailed(read.skipped);
-  const [pixels] = read.dates;
-  const inputMask = mappableMask(pixels, spec.inputs);
-  if (!inputMask.includes(1)) return null;
-  const history = task.history && (await historyOfTile(plain, pixels, task.history));
-  const plane = halo
-    ? await predictBlended(tf, spec, pixels, { ...task, halo }, load, history)
-    : predictAlone(tf, spec, pixels, inputMask, await load(task.model), history);
-  // Predictions can be NaN or infinite if weights or a pixel are too large.
-  const valid = inputMask.map((is, at) => (is && Number.isFinite(plane[at]) ? 1 : 0));
+  const [pixels] = await datesOf([task.date], task.size);
+  const history = task.history && (await imagesOf(plain, task.history.dates, pixels));
+  const predicted = await predictPixels(tf, plain, task, pixels, load, history);
+  if (!predicted) return null;
+  const { stored, valid } = predicted;
   if (!valid.includes(1)) throw predictionFailed('the prediction is not finite for any of its pixels');
-  const stored = [storedValues(plane, valid)];
   const codes = pixels.mask.map((code, at) => {
     // The model does not know whether a pixel is clear.
     if (valid[at]) return code;
@@ -97,18 +94,39 @@ export async function predictTile(
     return isBlocked ? code : Mask.nodata;
   });
   const { dataType, scale, nodata } = OUTPUT_ENCODING;
-  const bands = [{ name: spec.name, scale, offset: 0 }];
-  return encodePredictedTile(task, pixels, { dataType, nodata, bands, stored, valid: [valid] }, codes);
+  const bands = [{ name: plain.name, scale, offset: 0 }];
+  const encoding = { dataType, nodata, bands, stored: [stored], valid: [valid] };
+  return encodePredictedTile(task, pixels, encoding, codes);
 }
 
-/** The planes of the history of a tile. Dates that cannot be read with it are left out. */
-async function historyOfTile(
-  spec: ModelSpec,
-  { time, width, height }: AcquisitionPixels,
-  { dates, use }: HistoryFiles,
-): Promise<Float32Array[]> {
-  const images = await imagesOf(spec, dates, { width, height });
-  return historyPlanes(spec, { time, width }, images, use, { column: 0, row: 0, width, height });
+/** Predicted values of a tile as they are stored, and 1 where there is one. */
+interface PredictedPixels {
+  stored: Int16Array;
+  valid: Uint8Array;
+}
+
+/** Returns null if no pixel can be read. `history`: the other dates, of which those count that the use of the task accepts. */
+export async function predictPixels(
+  tf: Tf,
+  plain: ModelSpec,
+  task: Pick<PredictTask, 'model' | 'halo' | 'history'>,
+  pixels: AcquisitionPixels,
+  load: LoadModel,
+  history: LabelledImage[] = [],
+): Promise<PredictedPixels | null> {
+  const { halo } = task;
+  const spec = task.history ? withHistory(plain) : plain;
+  const inputMask = mappableMask(pixels, spec.inputs);
+  if (!inputMask.includes(1)) return null;
+  const { width, height } = pixels;
+  const whole = { column: 0, row: 0, width, height };
+  const planes = task.history && historyPlanes(plain, pixels, history, task.history.use, whole);
+  const plane = halo
+    ? await predictBlended(tf, spec, pixels, { ...task, halo }, load, planes)
+    : predictAlone(tf, spec, pixels, inputMask, await load(task.model), planes);
+  // Predictions can be NaN or infinite if weights or a pixel are too large.
+  const valid = inputMask.map((is, at) => (is && Number.isFinite(plane[at]) ? 1 : 0));
+  return { stored: storedValues(plane, valid), valid };
 }
 
 function predictAlone(
@@ -272,7 +290,7 @@ async function cloudFreeTile(
   return { ...encodePredictedTile(task, date, encoding, codes), rims };
 }
 
-async function datesOf(
+export async function datesOf(
   files: AcquisitionFiles[],
   size: PredictTask['size'],
   rasters?: ReadRasters,

@@ -9,6 +9,7 @@ import { loadModel } from './models/weights.js';
 import type { PredictionHandlers } from './predict-process.js';
 import { predictTile } from './predict-tile.js';
 import { PriorFits } from './prior.js';
+import { tileErrors } from './tile-errors.js';
 
 const [engine] = process.argv.slice(2);
 /** Models by the path of their topology, the least recently used first: a tile needs those of its neighbours, too. */
@@ -18,6 +19,10 @@ const fits = new PriorFits();
 
 serveRequests<PredictionHandlers>(
   {
+    async score(task) {
+      const { tf } = await loadEngine(engine as EngineName);
+      return tileErrors(tf, getModelSpec(task.model.name), task, (files) => modelOf(tf, files));
+    },
     async predict(task) {
       const { tf } = await loadEngine(engine as EngineName);
       return predictTile(tf, getModelSpec(task.model.name), task, (files) => modelOf(tf, files), fits);

@@ -224,6 +224,7 @@ export const modelUploadSchema = object(
     seconds: positive,
   },
   {
+    trainingMean: number,
     predictions: object({ truth: numberList, predicted: numberList }),
     selection: object({ mse: positive, mean: positive, spread: spreadSchema }),
     // Clients of older versions do not send these.

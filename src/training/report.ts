@@ -47,6 +47,8 @@ export interface CellReport {
   baseline: Baselines;
   /** On the same patches. */
   skill: Skill;
+  /** The mean of the target over the training samples, from which skill is counted. Absent for cloud removal. */
+  trainingMean?: number;
   /** Absent for cloud removal, and without patches or dates to choose on. */
   choice?: ModelChoice;
   questions?: QuestionErrors[];
@@ -99,7 +101,8 @@ export interface QuestionErrors {
   mean: number;
   history: number;
   nearest: number;
-  linear: number;
+  /** Absent if no ridge regression was scored. */
+  linear?: number;
 }
 
 export interface TrainingReport extends CellReport {
@@ -161,7 +164,8 @@ export async function reportOf(
   const predicted = predictPatches(tf, model, validation);
   const held = maskedPairs(validation, predicted);
   const tile = range && (await scoreTile?.(model, range));
-  const mean = errorsByPatch(validation, (ofHistory?.mean ?? trainingMean(filledOnly(train)))(validation));
+  const meanValues = (ofHistory?.mean ?? trainingMean(filledOnly(train)))(validation);
+  const mean = errorsByPatch(validation, meanValues);
   const skill = skillOf(
     errorsByPatch(validation, predicted).map((error, i) => ({ model: error, mean: mean[i]! })),
   );
@@ -179,6 +183,7 @@ export async function reportOf(
       ...(range && { displayRange: range }),
       baseline: evaluateBaselines(spec.target, dataset, range, ofHistory),
       skill,
+      ...(spec.target.kind !== 'clear' && { trainingMean: meanValues[0]! }),
     },
     held,
     spread: targetStatistics(held.truth),

@@ -36,7 +36,7 @@ const IDS = `
   deleteCollection deleteItem deleteModel deleteModelVersion deleteScene drainNode executeAnalyseAnomaly
   executeAnalyseClassify executeAnalyseCluster executeAnalyseContinuum executeAnalyseIndices
   executeAnalyseMatch executeAnalyseMnf executeAnalysePca executeAnalyseResample executeAnalyseSmooth
-  executeAnalyseStats executeAnalyseUnmix executeCheck executeCoalesce executeExport executeFill executeIngest executePredict executeScore
+  executeAnalyseStats executeAnalyseUnmix executeCheck executeCoalesce executeExport executeFill executeIngest executePredict executeScore executeScoreClassifier
   executeSplit executeStoreModel executeTensor executeTexture executeTrain executeVerify findSimilarPlaces
   getBandFile getClusterUsage getCollection getCollectionQueryables getConformance getDocsPage getHealth getItem getJob
   getJobEvents getJobFile getJobLog getJobResults getLandingPage getMapPage getMapTile getMapTileByFormat getMetrics getModel

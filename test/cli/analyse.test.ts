@@ -186,5 +186,5 @@ test('a classifier is trained and scored on other labels by the commands', async
   assert.match(unlabelled.stderr, /--labels FILE or --label-collection ID .*TW_CLI_LABELS/);
   const wrong = await tilewright('score', 'ndvi', '--labels', sample, ...target);
   assert.equal(wrong.code, 2);
-  assert.match(wrong.stderr, /must be the id of a classifier/);
+  assert.match(wrong.stderr, /must be the id of a model/);
 });

@@ -46,6 +46,8 @@ const UNLIKELY = new Set([
   'post /training/check',
   'post /processes/store-model/execution',
   'post /processes/ingest/execution',
+  // A classifier, whose labels fit.
+  'post /processes/score-classifier/execution',
   'post /jobs/{id}/retry',
   // A single node has no cluster.
   'post /cluster/nodes/{id}/drain',
@@ -94,7 +96,7 @@ async function serveSamples(data: string): Promise<void> {
   await node.close();
   archive = createServer((_request, answer) => answer.end('{"type":"FeatureCollection","features":[]}'));
   await once(archive.listen(0, '127.0.0.1'), 'listening');
-  const limits = ['--max-upload', '1MB', '--allow-host', archiveHost()];
+  const limits = ['--max-upload', '2MB', '--allow-host', archiveHost()];
   server = start(['serve', '--data', data, '--port', '0', '--format', 'json', ...limits]);
   log = finished(server).then(({ stderr }) => stderr);
   const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
@@ -185,6 +187,8 @@ async function withRealNames(): Promise<Document> {
   const bodyOf = (path: string) =>
     document.paths[path]!['post']!.requestBody!.content['application/json']!.schema.properties;
   bodyOf('/similar')['tile'] = { type: 'string', enum: [features[0]!.id] };
+  const { inputs: scored } = bodyOf('/processes/score/execution') as { inputs: { properties: object } };
+  Object.assign(scored.properties, { model: { type: 'string', enum: [model!.id] } });
   // A random name could equal the name in a request for a missing subscription.
   bodyOf('/subscriptions')['name'] = { type: 'string', enum: ['made-by-post'] };
   const { inputs } = bodyOf('/subscriptions') as { inputs: { properties: { stac: { properties: object } } } };

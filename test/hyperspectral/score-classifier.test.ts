@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
 import { areaEstimates } from '../../src/hyperspectral/analyses/score-classifier.js';
-import { readLabels, type ScoreResults } from '../../src/hyperspectral/index.js';
+import { readLabels, type ScoreClassifierResults } from '../../src/hyperspectral/index.js';
 import { createTransform, crsFromEpsg, readImage } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';
 import { ingest, tilesOf } from '../support/node.js';
@@ -119,7 +119,7 @@ for (const classifier of ['lda', 'resnet3d'])
       writeGroundLabels(folder, 'east', (column, row) => column > 99 && row % 2 === 0),
     );
     const score = async (labels: object, inputs: object = {}) => {
-      const { results, error } = await runJob<ScoreResults>(node, 'score', {
+      const { results, error } = await runJob<ScoreClassifierResults>(node, 'score-classifier', {
         model,
         labels,
         filter,
@@ -194,7 +194,8 @@ test('labels are matched by their names; classes that the classifier does not kn
   const names = ['', 'water', 'grass', 'roof'];
   const { results: trained } = await classify({ labels: await points((code) => names[code]) });
   const score = async (labels: object) =>
-    (await runJob<ScoreResults>(node, 'score', { model: trained.model, labels, filter })).results;
+    (await runJob<ScoreClassifierResults>(node, 'score-classifier', { model: trained.model, labels, filter }))
+      .results;
   const all = await score(await points((code) => names[code]));
   assert.ok(all.oa > 0.7, `${all.oa}`);
   assert.deepEqual(all.names, ['grass', 'roof', 'water']);
@@ -222,7 +223,14 @@ test('areas need single pixels of one date that are declared as a probability sa
     writeGroundLabels(folder, 'sample', (column, row) => drawn[row * GROUND_SIDE + column]!),
   );
   const score = async (inputs: object) =>
-    (await runJob<ScoreResults>(node, 'score', { model, labels: sample, filter, ...inputs })).results;
+    (
+      await runJob<ScoreClassifierResults>(node, 'score-classifier', {
+        model,
+        labels: sample,
+        filter,
+        ...inputs,
+      })
+    ).results;
   const { area, warnings } = await score({ sample: 'random' });
   const total = area!.classes.reduce((sum, one) => sum + one.area, 0);
   const mapped = area!.classes.reduce((sum, one) => sum + one.mapped, 0);
@@ -254,7 +262,8 @@ test('what cannot be scored is refused with the reason', async (t) => {
   );
   const { model } = (await classify()).results;
   const refusal = async (inputs: object) =>
-    (await runJob<ScoreResults>(node, 'score', { model, labels, filter, ...inputs })).error;
+    (await runJob<ScoreClassifierResults>(node, 'score-classifier', { model, labels, filter, ...inputs }))
+      .error;
   assert.equal((await refusal({ model: 'classifier_none_gu' }))!.code, 'TW_STORAGE_NO_MODEL');
   assert.equal((await refusal({ version: 'none' }))!.code, 'TW_STORAGE_NO_MODEL_VERSION');
   const none = { features: [{ code: 1, geometry: { type: 'Point', coordinates: [20, 20] } }] };

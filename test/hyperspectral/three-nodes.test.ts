@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type {
   ClassifyResults,
   MapResults,
-  ScoreResults,
+  ScoreClassifierResults,
   StatsResults,
 } from '../../src/hyperspectral/index.js';
 import { openNode } from '../../src/node.js';
@@ -125,8 +125,12 @@ test('three nodes give the same bits as one node', { skip: noEtcd }, async (t) =
     assert.equal(tiles.length, made.tiles);
     if (name !== 'classify') continue;
     const of = (results: MapResults) => ({ model: (results as ClassifyResults).model, labels, filter });
-    const scored = await resultsOf<ScoreResults>(b, await startJob(a, 'score', of(made)));
-    const scoredAlone = (await runJob<ScoreResults>(single, 'score', of(wanted.results))).results;
+    const scored = await resultsOf<ScoreClassifierResults>(
+      b,
+      await startJob(a, 'score-classifier', of(made)),
+    );
+    const scoredAlone = (await runJob<ScoreClassifierResults>(single, 'score-classifier', of(wanted.results)))
+      .results;
     assert.ok(scored.pixels > 0);
     for (const member of ['confusion', 'oaInterval', 'classes', 'trained', 'tiles'] as const)
       assert.deepEqual(scored[member], scoredAlone[member]);

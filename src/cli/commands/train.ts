@@ -112,17 +112,21 @@ const QUESTION_NAMES: Record<string, string> = {
 
 /** A row for each question: the error of the model with its interval, and of the simple baselines. */
 export function questionTable(questions: NonNullable<TrainResults['questions']>): string[] {
+  const baselines = (['mean', 'history', 'nearest', 'linear'] as const).filter((name) =>
+    questions.every(({ errors }) => errors[name] !== undefined),
+  );
+  const compared = (['linear', 'history'] as const).filter((name) => baselines.includes(name));
   const rows = questions.map(({ question, errors, interval, single = [], better, places }) => [
     QUESTION_NAMES[question]!,
     formatMse(errors.model),
     interval
       ? `${formatMse(interval[0])} to ${formatMse(interval[1])}`
       : `too few: ${single.map(({ error }) => formatMse(error)).join(', ')}`,
-    ...(['mean', 'history', 'nearest', 'linear'] as const).map((name) => formatMse(errors[name])),
-    `${better.linear}, ${better.history} of ${places}`,
+    ...baselines.map((name) => formatMse(errors[name]!)),
+    `${compared.map((name) => better[name]).join(', ')} of ${places}`,
   ]);
-  const titles = ['question', 'MSE', '95 %', 'mean', 'history', 'nearest', 'linear'];
-  return table([[...titles, 'better than linear, history'], ...rows]);
+  const titles = ['question', 'MSE', '95 %', ...baselines, `better than ${compared.join(', ')}`];
+  return table([titles, ...rows]);
 }
 
 /** An adapted model is named if its error is larger than that of its base times this factor. */

@@ -102,7 +102,7 @@ const AREA_ESTIMATES = objectOf({
   ),
 });
 
-export interface ScoreResults extends TileCounts, AccuracyScores {
+export interface ScoreClassifierResults extends TileCounts, AccuracyScores {
   model: string;
   version: string;
   /** Names of the classes, in their order. */
@@ -145,10 +145,10 @@ async function classifierOf(
   return classifier as ModelVersionRecord & { card: ClassifierCard };
 }
 
-export function scoreProcess(context: AnalysisContext): Process {
+export function scoreClassifierProcess(context: AnalysisContext): Process {
   return {
-    id: 'score',
-    title: 'Score a model',
+    id: 'score-classifier',
+    title: 'Score a classifier',
     description:
       'Applies a stored classifier to labelled pixels of other land or dates, without training and without new tiles: confusion matrix, accuracy, kappa and F1 with intervals, and areas of the classes for a probability sample of labels.',
     inputs: {
@@ -321,7 +321,7 @@ async function concludeScore(
   part: ScorePart,
   inputs: ScoreInputs,
   job: { message(text: string): void },
-): Promise<ScoreResults> {
+): Promise<ScoreClassifierResults> {
   requireTiles(part);
   const { id, version, card } = await classifierOf(context, inputs);
   const codes = [

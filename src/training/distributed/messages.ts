@@ -149,6 +149,9 @@ export function pooledCellScores(trained: DataParallelResult): TrainedCell {
         mean: validation.count * baseline.mean.mse,
       })),
     ),
+    ...(cells[0]!.trainingMean !== undefined && {
+      trainingMean: pooledTargetStatistics(truths('train')).mean,
+    }),
     patches: { train: counts('train'), validation: counts('validation') },
     split: `${plural(cells.length, 'place')}, each divided as for a model of its own`,
     bytesRead: members.reduce((sum, { bytesRead }) => sum + bytesRead, 0),
