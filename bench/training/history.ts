@@ -15,7 +15,6 @@ import { parseFilter, searchTiles } from '../../src/query/index.js';
 import type { Storage } from '../../src/storage/index.js';
 import type { HistoryUse } from '../../src/training/history.js';
 import type { CardSummary, TrainingMode, TrainResults } from '../../src/training/index.js';
-import type { QuestionErrors } from '../../src/training/report.js';
 import { comparePlaces } from '../../src/utils/bootstrap.js';
 import { realData } from '../../test/support/rasters.js';
 import { type BenchOptions, type BenchResult, result, verdictCells } from '../support/bench.js';
@@ -34,7 +33,7 @@ const FAILED = 1.1;
 
 type Asked = NonNullable<TrainResults['questions']>[number];
 /** Sums over dates by place. */
-type Sums = Map<string, Pick<QuestionErrors, 'values' | 'model' | 'history' | 'linear'>>;
+type Sums = Map<string, { values: number; model: number; history: number; linear: number }>;
 
 export async function benchHistory({ short, log }: BenchOptions): Promise<BenchResult[]> {
   const href = join(realData, SERIES);
@@ -124,7 +123,7 @@ async function addErrors(places: Sums, storage: Storage, { models }: TrainResult
   for (const { id } of models) {
     const card = (await storage.models.get(id))!.card as CardSummary;
     for (const { geocode, questions = [] } of card.distributed?.places ?? [card])
-      for (const { question, values, model, history, linear } of questions) {
+      for (const { question, values, model, history, linear = 0 } of questions) {
         if (question !== 'otherDates') continue;
         const sum = places.get(geocode) ?? { values: 0, model: 0, history: 0, linear: 0 };
         places.set(geocode, {

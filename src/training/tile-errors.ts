@@ -33,7 +33,7 @@ export interface ScoreTask extends Omit<PredictTask, 'tile' | 'groups'> {
 }
 
 export const COMPARED = ['model', 'mean', 'history', 'nearest'] as const;
-/** Sums over pixels. */
+/** Sums over the compared values: pixels, or means of patches. */
 export type ErrorSums = Record<(typeof COMPARED)[number], Record<'squares' | 'errors' | 'sizes', number>>;
 
 export interface GroundErrors {
@@ -45,7 +45,13 @@ export interface GroundErrors {
   blind?: ErrorSums;
 }
 
-/** Only pixels that were measured count. An empty list: none was, or the model predicts none of them. */
+/** Part of the pixels of a patch that must be measured for its mean to count, as in training. */
+const MIN_MEASURED = 0.75;
+
+/**
+ * Compares what the model predicts: the pixels of maps, or the means of patches side by side. Only pixels that were measured count. An
+ * empty list: none was, or the model predicts none of them.
+ */
 export async function tileErrors(
   tf: Tf,
   spec: ModelSpec,
@@ -55,17 +61,19 @@ export async function tileErrors(
   const { isTrainingDate, otherDates } = task;
   const [pixels] = await datesOf([task.date], task.size);
   const [{ targets, targetMask }] = labelImages(spec, [pixels]);
+  const { width, height } = pixels;
+  const side = spec.target.kind === 'mean' ? spec.patchSize : 1;
   const isTrained = trainedPixels(pixels, task.trained, receptiveField(spec));
-  const pixelsOf = (ground: number) =>
-    [...targetMask.keys()].filter((at) => targetMask[at] && isTrained[at] === ground);
-  const truthOf = (at: number[]) => targetStatistics(at.map((pixel) => targets[0][pixel]));
-  const only = isTrainingDate ? pixelsOf(1) : [];
-  const counted = only.length > 0 ? [{ isTrainedGround: true, truth: truthOf(only) }] : [];
-  const scored = (isTrainingDate ? [0] : [0, 1]).map((ground) => ({ ground, measured: pixelsOf(ground) }));
-  if (scored.every(({ measured }) => measured.length === 0)) return counted;
+  const maskOf = (ground: number, ...masks: ArrayLike<number>[]) =>
+    targetMask.map((is, at) => Number(is && isTrained[at] === ground && masks.every((mask) => mask[at])));
+  const means = (mask: Uint8Array, value: ValueAt) => blockMeans(pixels, side, mask, value);
+  const truthIn = (mask: Uint8Array) => means(mask, (at) => targets[0][at]);
+  const only = isTrainingDate ? truthIn(maskOf(1)) : [];
+  const counted = only.length > 0 ? [{ isTrainedGround: true, truth: targetStatistics(only) }] : [];
+  const grounds = isTrainingDate ? [0] : [0, 1];
+  if (grounds.every((ground) => !maskOf(ground).includes(1))) return counted;
 
   const images = await imagesOf(spec, otherDates.dates, pixels);
-  const { width, height } = pixels;
   const planes = historyPlanes(spec, pixels, images, otherDates.use, { column: 0, row: 0, width, height });
   const layout = historyLayout(spec);
   const orMean = (plane: Float32Array) => (at: number) => (Number.isNaN(plane[at]) ? task.mean : plane[at]);
@@ -73,27 +81,46 @@ export async function tileErrors(
   const applied = await predictPixels(tf, spec, task, pixels, load, images);
   const withHistory = { mean, history: orMean(planes[layout.mean]), nearest: orMean(planes[layout.nearest]) };
   const isKnown = planes[layout.has].includes(1);
-  const needsBlind = isKnown && task.history && scored[0].measured.length > 0;
+  const needsBlind = isKnown && task.history && maskOf(0).includes(1);
   const blind = needsBlind ? await predictPixels(tf, spec, task, pixels, load) : applied;
   if (!applied || !blind) return counted;
-  const errors = scored.flatMap(({ ground, measured }): GroundErrors[] => {
-    const at = measured.filter((pixel) => applied.valid[pixel] && blind.valid[pixel]);
-    if (at.length === 0) return [];
+  const errors = grounds.flatMap((ground): GroundErrors[] => {
+    const mask = maskOf(ground, applied.valid, blind.valid);
+    const truth = truthIn(mask);
+    if (truth.length === 0) return [];
     const sums = ({ stored }: typeof applied, baselines: Record<'mean' | 'history' | 'nearest', ValueAt>) =>
-      sumErrors(at, (pixel) => targets[0][pixel], {
-        model: (pixel) => stored[pixel] * OUTPUT_ENCODING.scale,
-        ...baselines,
-      });
+      sumErrors(truth, (name) =>
+        means(mask, name === 'model' ? (at) => stored[at] * OUTPUT_ENCODING.scale : baselines[name]),
+      );
     return [
       {
         isTrainedGround: ground === 1,
-        truth: truthOf(at),
+        truth: targetStatistics(truth),
         applied: sums(applied, withHistory),
         ...(ground === 0 && isKnown && { blind: sums(blind, { mean, history: mean, nearest: mean }) }),
       },
     ];
   });
   return [...counted, ...errors];
+}
+
+type ValueAt = (pixel: number) => number;
+
+/** Means of the pixels in a mask over blocks side by side, without the blocks of which the mask has too few. */
+function blockMeans({ width, height }: PixelGrid, side: number, mask: Uint8Array, value: ValueAt): number[] {
+  const means: number[] = [];
+  for (let top = 0; top + side <= height; top += side)
+    for (let left = 0; left + side <= width; left += side) {
+      let [count, sum] = [0, 0];
+      for (let y = top; y < top + side; y++)
+        for (let at = y * width + left, end = at + side; at < end; at++)
+          if (mask[at]) {
+            count++;
+            sum += value(at);
+          }
+      if (count >= MIN_MEASURED * side * side) means.push(sum / count);
+    }
+  return means;
 }
 
 /**
@@ -123,17 +150,14 @@ function trainedPixels(size: PixelGrid, trained: readonly TrainedCell[], gap: nu
   return is;
 }
 
-type ValueAt = (pixel: number) => number;
-
 function sumErrors(
-  at: readonly number[],
-  truth: ValueAt,
-  predicted: Record<keyof ErrorSums, ValueAt>,
+  truth: readonly number[],
+  predictedBy: (name: keyof ErrorSums) => readonly number[],
 ): ErrorSums {
   const sums = COMPARED.map((name) => {
     const sum = { squares: 0, errors: 0, sizes: 0 };
-    for (const pixel of at) {
-      const error = predicted[name](pixel) - truth(pixel);
+    for (const [i, predicted] of predictedBy(name).entries()) {
+      const error = predicted - truth[i];
       sum.squares += error * error;
       sum.errors += error;
       sum.sizes += Math.abs(error);

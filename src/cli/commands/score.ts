@@ -89,7 +89,7 @@ function parseModelId(value: string): string {
 const MAX_LISTED_PLACES = 5;
 
 function printErrors(results: Timed<ScoreResults>): void {
-  const { measures, pooled, questions, places, trained, pixels } = results;
+  const { measures, pooled, questions, places, trained, unit, values } = results;
   if (measures && pooled) {
     const rows = (['model', 'mean', 'history', 'nearest'] as const).map((name) => {
       const { mse, rmse, bias, mae, r2 } = measures[name];
@@ -108,11 +108,11 @@ function printErrors(results: Timed<ScoreResults>): void {
       .slice(0, MAX_LISTED_PLACES)
       .map(({ place, rmse }) => `${place} (${formatMse(rmse)})`);
     print(`RMSE of a place: median ${formatMse(pooled.medianRmse)}; largest: ${worst.join(', ')}`);
-    print(`${pixels} pixels at ${plural(pooled.places, 'place')} on ${plural(pooled.dates, 'date')}`);
+    print(`${values} ${unit} at ${plural(pooled.places, 'place')} on ${plural(pooled.dates, 'date')}`);
   }
-  if (trained.pixels > 0)
+  if (trained.values > 0)
     print(
-      `not scored: ${trained.pixels} pixels at ${plural(trained.places, 'place')} on ${plural(trained.dates, 'date')} that trained the model`,
+      `not scored: ${trained.values} ${unit} at ${plural(trained.places, 'place')} on ${plural(trained.dates, 'date')} that trained the model`,
     );
 }
 

@@ -104,7 +104,7 @@ const PART = objectOf(
   { bytesFetched: COUNT },
 );
 
-/** Measures of the errors over all pixels. R2 decides nothing: little variance makes it small. */
+/** Measures of the errors over all values. R2 decides nothing: little variance makes it small. */
 interface Measures {
   mse: number;
   rmse: number;
@@ -119,17 +119,19 @@ export interface ScoreResults extends TileCounts {
   version: string;
   /** The mean of the training, from which skill is counted. */
   mean: number;
-  /** Scored pixels, without those on ground and dates that trained the model. */
-  pixels: number;
+  /** What is compared: `pixels`, or `means of 16 x 16 pixels` for models that predict means. */
+  unit: string;
+  /** Number of values, without those on ground and dates that trained the model. */
+  values: number;
   /** Pixels, places and dates that trained the model, which are not scored. */
-  trained: { pixels: number; places: number; dates: number };
-  /** Errors of the model and of the simple baselines over all scored pixels. Absent without any. */
+  trained: { values: number; places: number; dates: number };
+  /** Errors of the model and of the simple baselines over all values. Absent without any. */
   measures?: Record<(typeof COMPARED)[number], Measures>;
-  /** Over all scored pixels, with intervals over places and dates. */
+  /** Over all values, with intervals over places and dates. */
   pooled?: Scores;
   questions: QuestionScore[];
   /** The first places, the worst first. */
-  places: { place: string; pixels: number; dates: number; rmse: number; skill: number }[];
+  places: { place: string; values: number; dates: number; rmse: number; skill: number }[];
 }
 
 const MAX_PLACES = 1000;
@@ -141,21 +143,22 @@ const OUTPUTS = {
     title: 'Tiles that were left out, by reason',
     schema: { ...OBJECT, additionalProperties: COUNT },
   },
-  pixels: { title: 'Scored pixels', schema: COUNT },
+  unit: { title: 'What is compared: pixels, or means of some', schema: TEXT },
+  values: { title: 'Scored values', schema: COUNT },
   trained: {
-    title: 'Pixels, places and dates that trained the model, which are not scored',
-    schema: objectOf({ pixels: COUNT, places: COUNT, dates: COUNT }),
+    title: 'Values, places and dates that trained the model, which are not scored',
+    schema: objectOf({ values: COUNT, places: COUNT, dates: COUNT }),
   },
   mean: { title: 'Mean of the training', schema: NUMBER },
   measures: {
     title:
-      'Errors of the model, of the training mean, of the history and of the nearest date over all scored pixels',
+      'Errors of the model, of the training mean, of the history and of the nearest date over all values',
     schema: {
       ...OBJECT,
       additionalProperties: objectOf({ mse: NUMBER, rmse: NUMBER, bias: NUMBER, mae: NUMBER, r2: NUMBER }),
     },
   },
-  pooled: { title: 'The error and the skill over all scored pixels, with 95 % intervals', schema: OBJECT },
+  pooled: { title: 'The error and the skill over all values, with 95 % intervals', schema: OBJECT },
   questions: { title: 'The same for other ground, other dates, and both', schema: listOf(OBJECT) },
   places: { title: 'The first places, the worst first', schema: listOf(OBJECT) },
   warnings: { title: 'Limits of the scores', schema: listOf(TEXT) },
@@ -378,21 +381,18 @@ async function concludeScore(
       some.map((one) => rowOf(one, one.applied)),
       { places: true, dates: true },
     );
-  const pixels = sumOf(used, ({ truth }) => truth.count);
-  job.message(`${pixels} pixels of ${part.tiles} tiles`);
+  const values = sumOf(used, ({ truth }) => truth.count);
+  const unit = target.kind === 'mean' ? `means of ${patchSize} x ${patchSize} pixels` : 'pixels';
+  job.message(`${values} ${unit} of ${plural(part.tiles, 'tile')}`);
   const places = Array.from(byPlace, ([place, some]) => {
     const { errors, skill, dates } = pool(some);
-    const pixels = sumOf(some, ({ truth }) => truth.count);
-    return { place, pixels, dates, rmse: Math.sqrt(errors.model), skill: skill.model.value };
+    const values = sumOf(some, ({ truth }) => truth.count);
+    return { place, values, dates, rmse: Math.sqrt(errors.model), skill: skill.model.value };
   });
   const warnings = [
     ...(used.length === 0
-      ? ['all pixels trained the model, so they say nothing about its skill; select other land or dates']
-      : target.kind === 'mean'
-        ? [
-            `the model predicts means of ${patchSize} x ${patchSize} pixels, and pixels are scored: detail within them counts as error, unlike in the scores of its training`,
-          ]
-        : []),
+      ? ['all of it trained the model, so it says nothing about its skill; select other land or dates']
+      : []),
     ...lost.map(
       (parent) =>
         `it started from ${parent}, which was deleted: ground and dates that trained only that model are scored as others`,
@@ -400,9 +400,9 @@ async function concludeScore(
   ];
   for (const text of warnings) job.log('warning', text);
   return {
-    ...{ model: model.id, version, mean, ...counts, pixels },
+    ...{ model: model.id, version, mean, ...counts, unit, values },
     trained: {
-      pixels: sumOf(trained, ({ truth }) => truth.count),
+      values: sumOf(trained, ({ truth }) => truth.count),
       places: distinct(trained.map(({ place }) => place)),
       dates: distinct(trained.map(({ datetime }) => datetime.slice(0, 10))),
     },

@@ -23,7 +23,6 @@ LIMITS = {
     "TW_IMAGERY_LOOK": "parameters that exclude each other, and JSON in parameters",
     "TW_IMAGERY_REGION": "closed rings, and ranges of longitude and latitude in one array",
     "TW_INGEST_BAD_PATTERN": "the grammar of name patterns: each field at most once, and known directives of time",
-    "TW_API_TOO_LARGE": "the length of a body: the document limits the lengths of its lists",
     "TW_TRAIN_HOLD_OUT": "holdOut and validationFrom exclude each other",
     "TW_TRAIN_ONE_MODEL": "depends on mode",
     "TW_TRAIN_PLACE_MEMORY": "depends on mode",
