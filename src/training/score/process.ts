@@ -119,7 +119,7 @@ export interface ScoreResults extends TileCounts {
   version: string;
   /** The mean of the training, from which skill is counted. */
   mean: number;
-  /** What is compared: `pixels`, or `means of 16 x 16 pixels` for models that predict means. */
+  /** The unit of the values: `pixels`, or `means of 16 x 16 pixels` for models that predict means. */
   unit: string;
   /** Number of values, without those on ground and dates that trained the model. */
   values: number;
