@@ -3,7 +3,7 @@ import type { JobError, PartialDocument, Progress } from '../client/index.js';
 import { SLOTS } from '../dht/index.js';
 import { type GridName, gridByName } from '../grid/index.js';
 import { formatDuration } from '../html/index.js';
-import type { ImageScores } from '../training/index.js';
+import type { ImageScores, TrainResults } from '../training/index.js';
 import { plural } from '../utils/text.js';
 import type { FilterOptions } from './options.js';
 
@@ -296,3 +296,30 @@ export const SERVED_NAMES: Record<string, string> = {
   adapted: 'the network of the region, adapted',
   own: 'a network of the place',
 };
+
+const QUESTION_NAMES: Record<string, string> = {
+  otherGround: 'other ground',
+  otherGroundKnown: 'other ground, history known',
+  otherDates: 'other dates',
+  otherGroundAndDates: 'both other',
+  otherGroundAndDatesKnown: 'both other, history known',
+};
+
+/** The titles, and a row for each question: the error of the model with its interval, and of the simple baselines. */
+export function questionRows(questions: NonNullable<TrainResults['questions']>): string[][] {
+  const baselines = (['mean', 'history', 'nearest', 'linear'] as const).filter((name) =>
+    questions.every(({ errors }) => errors[name] !== undefined),
+  );
+  const compared = (['linear', 'history'] as const).filter((name) => baselines.includes(name));
+  const rows = questions.map(({ question, errors, interval, single = [], better, places }) => [
+    QUESTION_NAMES[question]!,
+    formatMse(errors.model),
+    interval
+      ? `${formatMse(interval[0])} to ${formatMse(interval[1])}`
+      : `too few: ${single.map(({ error }) => formatMse(error)).join(', ')}`,
+    ...baselines.map((name) => formatMse(errors[name]!)),
+    `${compared.map((name) => better[name]).join(', ')} of ${places}`,
+  ]);
+  const titles = ['question', 'MSE', '95 %', ...baselines, `better than ${compared.join(', ')}`];
+  return [titles, ...rows];
+}

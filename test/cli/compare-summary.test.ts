@@ -5,8 +5,15 @@ import { describeDifferences } from '../../src/cli/compare/measures.js';
 import { lossCurves, renderComparison } from '../../src/cli/compare/report.js';
 import type { ComparedRun, Comparison } from '../../src/cli/compare/runs.js';
 import { modeSummary, verdicts } from '../../src/cli/compare/summary.js';
-import { accuracyTable, costTable, toCsv, verdictTable } from '../../src/cli/compare/tables.js';
+import {
+  accuracyTable,
+  costTable,
+  questionTable,
+  toCsv,
+  verdictTable,
+} from '../../src/cli/compare/tables.js';
 import type { TrainingMode, TrainResults } from '../../src/training/index.js';
+import { questionScores } from '../../src/training/questions.js';
 import { assertWellFormed } from '../demo-report/markup.js';
 
 interface Place {
@@ -265,4 +272,36 @@ test('names from outside are text, in the page and in a spreadsheet', () => {
   const comparison = comparisonOf([run('partitioned', 1, { [name]: { mse: 0.1 } })]);
   assert.doesNotMatch(page(comparison), /<script>/);
   assert.match(toCsv(comparison), /,"'=HYPERLINK\(""http:\/\/x""\)<script>",MSE,/);
+});
+
+test('the questions of the first run of each mode are shown, in the table and the page', () => {
+  const asked = (error: number) =>
+    questionScores({
+      a: [
+        {
+          ...{ question: 'otherDates', datetime: '2024-06-01T10:00:00Z', values: 10 },
+          ...{ model: 10 * error, mean: 2, history: 1, nearest: 3, linear: 4 },
+        },
+      ],
+    });
+  const runs = [1, 2].flatMap((seed) =>
+    (['partitioned', 'regional'] as const).map((mode, i) => {
+      const one = run(mode, seed, places(1, seed));
+      return { ...one, results: { ...one.results, questions: asked(seed * (i + 1)) } };
+    }),
+  );
+  const comparison = comparisonOf(runs, { modes: ['partitioned', 'regional'] });
+  const { titles, rows } = questionTable(comparison);
+  assert.deepEqual(titles.slice(0, 3), ['', 'question', 'MSE']);
+  assert.deepEqual(
+    rows.map((row) => row.slice(0, 4)),
+    [
+      ['partitioned', 'other dates', '1.00e+0', 'too few: 1.00e+0'],
+      ['regional', 'other dates', '2.00e+0', 'too few: 2.00e+0'],
+    ],
+  );
+  assert.ok(page(comparison).includes('Other ground and other dates'));
+  const without = comparisonOf([run('partitioned', 1, places(1, 1))]);
+  assert.deepEqual(questionTable(without).rows, []);
+  assert.ok(!page(without).includes('Other ground and other dates'));
 });

@@ -14,7 +14,15 @@ import {
   toFilterParams,
   withJobOptions,
 } from '../options.js';
-import { formatMse, formatPercent, logToStderr, print, printJson, printTable } from '../output.js';
+import {
+  formatMse,
+  formatPercent,
+  logToStderr,
+  print,
+  printJson,
+  printTable,
+  questionRows,
+} from '../output.js';
 import {
   accuracyText,
   intervalText,
@@ -23,7 +31,6 @@ import {
   printClassAccuracy,
   readLabelsInput,
 } from './analysis.js';
-import { questionTable } from './train.js';
 
 type ScoreFlags = JobOptions & LabelFlags & { version?: string; sample?: string; engine?: string };
 
@@ -103,7 +110,7 @@ function printErrors(results: Timed<ScoreResults>): void {
       ];
     });
     printTable([['', 'MSE', 'RMSE', 'bias', 'MAE', 'R2', 'skill'], ...rows]);
-    for (const line of questionTable(questions)) print(line);
+    printTable(questionRows(questions));
     const worst = places
       .slice(0, MAX_LISTED_PLACES)
       .map(({ place, rmse }) => `${place} (${formatMse(rmse)})`);

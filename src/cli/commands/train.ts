@@ -34,6 +34,7 @@ import {
   logToStderr,
   print,
   printJson,
+  questionRows,
   reportJobError,
   servedSummary,
   table,
@@ -100,33 +101,6 @@ export function trainingTable(
       `${WORSE_MARK.trim()} worse than the mean of the training; "tilewright predict" warns of such a model`,
     );
   return [...lines, ...servedSummary(models), ...adaptationSummary(models)];
-}
-
-const QUESTION_NAMES: Record<string, string> = {
-  otherGround: 'other ground',
-  otherGroundKnown: 'other ground, history known',
-  otherDates: 'other dates',
-  otherGroundAndDates: 'both other',
-  otherGroundAndDatesKnown: 'both other, history known',
-};
-
-/** A row for each question: the error of the model with its interval, and of the simple baselines. */
-export function questionTable(questions: NonNullable<TrainResults['questions']>): string[] {
-  const baselines = (['mean', 'history', 'nearest', 'linear'] as const).filter((name) =>
-    questions.every(({ errors }) => errors[name] !== undefined),
-  );
-  const compared = (['linear', 'history'] as const).filter((name) => baselines.includes(name));
-  const rows = questions.map(({ question, errors, interval, single = [], better, places }) => [
-    QUESTION_NAMES[question]!,
-    formatMse(errors.model),
-    interval
-      ? `${formatMse(interval[0])} to ${formatMse(interval[1])}`
-      : `too few: ${single.map(({ error }) => formatMse(error)).join(', ')}`,
-    ...baselines.map((name) => formatMse(errors[name]!)),
-    `${compared.map((name) => better[name]).join(', ')} of ${places}`,
-  ]);
-  const titles = ['question', 'MSE', '95 %', ...baselines, `better than ${compared.join(', ')}`];
-  return table([titles, ...rows]);
 }
 
 /** An adapted model is named if its error is larger than that of its base times this factor. */
@@ -419,7 +393,7 @@ async function printResults(
 ): Promise<void> {
   const { summariseReasons, describeTraffic } = await import('../../training/index.js');
   for (const line of trainingTable(models, asked.length > 1, pooled)) print(line);
-  if (questions) for (const line of questionTable(questions)) print(line);
+  if (questions) for (const line of table(questionRows(questions))) print(line);
   for (const { distributed } of models) if (distributed) print(describeTraffic(distributed));
   for (const reason of summariseReasons({ skipped, failed }, asked)) print(`no model for ${reason}`);
   const fresh = models.flatMap(({ geocode, model, transfer }) =>

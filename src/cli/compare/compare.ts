@@ -18,7 +18,7 @@ import { describeDifferences, hasFailedCells } from './measures.js';
 import { renderComparison } from './report.js';
 import { type ComparedRun, type Comparison, compareModes, type FailedRun } from './runs.js';
 import { baselinesText, verdicts } from './summary.js';
-import { accuracyTable, cellTable, costTable, toCsv, verdictTable } from './tables.js';
+import { accuracyTable, cellTable, costTable, questionTable, toCsv, verdictTable } from './tables.js';
 import type { ReadUsage } from './usage.js';
 
 export type CompareFlags = JobOptions &
@@ -114,7 +114,7 @@ function noteRun({ runs, failed, modes, seeds }: Comparison, last: ComparedRun |
 }
 
 function printTables(comparison: Comparison): void {
-  for (const shown of [costTable, accuracyTable, verdictTable, cellTable]) {
+  for (const shown of [costTable, accuracyTable, questionTable, verdictTable, cellTable]) {
     const { caption, titles, rows } = shown(comparison);
     if (rows.length === 0) continue;
     print(caption);

@@ -20,7 +20,15 @@ import type { TrainingMode, TrainResults } from '../../training/index.js';
 import { bytesText, describeDifferences, digits, excludedCellReasons } from './measures.js';
 import type { Comparison } from './runs.js';
 import { baselinesText, runsOfMode } from './summary.js';
-import { accuracyTable, cellTable, costTable, runTable, type TextTable, verdictTable } from './tables.js';
+import {
+  accuracyTable,
+  cellTable,
+  costTable,
+  questionTable,
+  runTable,
+  type TextTable,
+  verdictTable,
+} from './tables.js';
 
 interface LossCurve {
   mode: TrainingMode;
@@ -126,6 +134,7 @@ export function renderComparison(comparison: Comparison, context: ReportContext)
   const { model, modes, seeds, runs, failed } = comparison;
   const { command, generatedAt, target, nodes, software } = context;
   const asked = modes.length * seeds.length;
+  const questions = questionTable(comparison);
   return htmlPage({
     title: `${model}: ${modes.join(', ')}`,
     policy: PAGE_POLICY,
@@ -140,6 +149,7 @@ ${legend(comparison)}
 <main>
 ${htmlSection('Cost', tableHtml(costTable(comparison)), costNote(comparison))}
 ${htmlSection('Accuracy', tableHtml(accuracyTable(comparison)), html`<p class="note">${baselinesText(comparison)}</p>`)}
+${questions.rows.length > 0 && htmlSection('Other ground and other dates', tableHtml(questions))}
 ${modes.length > 1 && htmlSection('Verdicts', tableHtml(verdictTable(comparison)))}
 ${htmlSection('Accuracy by place', tableHtml(cellTable(comparison)), ...excludedCellsSection(comparison))}
 ${htmlSection('Convergence', convergence(comparison))}

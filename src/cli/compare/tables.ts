@@ -1,6 +1,7 @@
 /** The tables of a comparison for the terminal and the report, and all its figures as CSV. */
 import type { TrainResults } from '../../training/index.js';
 import type { PlaceComparison } from '../../utils/bootstrap.js';
+import { questionRows } from '../output.js';
 import {
   bytesText,
   cellLabels,
@@ -109,6 +110,19 @@ export function ratioText({ ratio, interval }: PlaceComparison): string {
 }
 
 export const placesText = ({ better, places }: PlaceComparison): string => `${better} of ${places} places`;
+
+/** The questions that each mode is asked if places have a history. Without any, the table has no rows. */
+export function questionTable({ modes, runs }: Comparison): TextTable {
+  const first = modes.flatMap((mode) => runs.find((run) => run.mode === mode) ?? []);
+  const byMode = first.flatMap(({ mode, results: { questions = [] } }) =>
+    questions.length > 0 ? [{ mode, questions: questionRows(questions) }] : [],
+  );
+  return {
+    caption: `Errors on other ground, on other dates and on both, of the first run of each mode, with 95 % intervals.`,
+    titles: ['', ...(byMode[0]?.questions[0] ?? [])],
+    rows: byMode.flatMap(({ mode, questions }) => questions.slice(1).map((row) => [mode, ...row])),
+  };
+}
 
 /** A row for each cell, with the first measure of the model in a column for each mode. */
 export function cellTable(comparison: Comparison): TextTable {
