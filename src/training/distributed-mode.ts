@@ -39,7 +39,7 @@ import { dayOf, heldOutDates, isHeldOut } from './hold-out.js';
 import { describeTraffic } from './model-card.js';
 import { type StoreModelContext, storeModel } from './model-store.js';
 import { getModelSpec } from './models/builtin.js';
-import type { ModelSpec } from './models/spec.js';
+import { inputPlanes, type ModelSpec, withHistory } from './models/spec.js';
 import type { ModelFiles } from './models/weights.js';
 import type { AppliedHoldOut } from './patches.js';
 import type { ModelChoice } from './report.js';
@@ -152,13 +152,13 @@ export async function trainDistributed(
 /**
  * Runs the part of this node: reads its cells in one process, agrees with the other nodes on the ranks, and trains with them. The first
  * rank stores the model; then all remove their checkpoints. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS,
- * TW_TRAIN_DIVERGED. With `returnsFiles`, every rank returns the files of the model.
+ * TW_TRAIN_DIVERGED. `isBase`: every rank returns the files of the model, and large nodes train it on some of their places.
  */
 export async function trainOneModel(
-  { storage, cores = availableParallelism(), rendezvous, onEpoch }: TrainContext,
+  { storage, cores = availableParallelism(), memory = Infinity, rendezvous, onEpoch }: TrainContext,
   inputs: TrainInputs,
   job: JobContext,
-  returnsFiles = false,
+  isBase = false,
 ): Promise<DistributedModel> {
   const [model] = requestedModels(inputs);
   const {
@@ -185,7 +185,7 @@ export async function trainOneModel(
   const door = rendezvous?.doors.listen();
   const member = new RankProcess(node, engine.name, cores);
   const end = () => member.end();
-  let held: PinnedTile | undefined;
+  const pinned: PinnedTile[] = [];
   let files: ModelFiles | undefined;
   let scored: DistributedModel['cells'] = [];
   let choice: ModelChoice | undefined;
@@ -194,20 +194,33 @@ export async function trainOneModel(
     job.message('reading places');
     const task = await datasetOptions(inputs, cells, job);
     const tasks = readRequests(storage, model, task, cells, results);
-    // Pinned until the end, because the tiles are read again to score the model.
-    held = await pinTiles(
-      storage,
-      tasks.flatMap(({ cell }) => cell.tiles.map((tile) => ({ tile, groups: tile.groups }))),
-    );
-    if (held.fetched > 0) results.bytesFetched = held.fetched;
-    const { used, patches } = await readCells(member, model, tasks, results);
+    const limit = isBase ? basePlaces(getModelSpec(model), tasks, memory) : Infinity;
+    const isPart = tasks.length > limit;
+    const waiting = isPart ? spreadOut(tasks) : tasks;
+    const used: TrainingCell[] = [];
+    let patches = 0;
+    for (let next = waiting; next.length > 0 && used.length < limit; ) {
+      const some = next.slice(0, limit - used.length);
+      next = next.slice(some.length);
+      // Pinned until the end, because the tiles are read again to score the model.
+      const held = await pinTiles(
+        storage,
+        some.flatMap(({ cell }) => cell.tiles.map((tile) => ({ tile, groups: tile.groups }))),
+      );
+      pinned.push(held);
+      if (held.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + held.fetched;
+      const read = await readCells(member, model, some, results);
+      used.push(...read.used);
+      patches = read.patches;
+    }
+    if (isPart) job.log('info', `the base model is trained on ${used.length} of ${tasks.length} places`);
     count(0);
     for (const reason of summariseReasons(results, [model])) job.log('warning', `skipped ${reason}`);
     const announcements = await job.allGather<RankAnnouncement>({
       node,
       engine: `${engine.name} ${engine.version}, tilewright ${version}`,
       patches,
-      regions: regionsOf(used, getModelSpec(model)),
+      regions: regionsOf(isPart ? tasks.map(({ cell }) => cell) : used, getModelSpec(model)),
       pixels: pixelsOf(used, getModelSpec(model)),
       data: digest(used.map(versionsOf)),
       selected: commonCells(cells),
@@ -244,7 +257,7 @@ export async function trainOneModel(
       ]);
       const checkpoint = { folder: await storage.scratch.makePersistent(fingerprint), task: fingerprint };
       const trained = await member.train(
-        { index, members: names, seed, epochs, patience, checkpoint, returnsFiles },
+        { index, members: names, seed, epochs, patience, checkpoint, returnsFiles: isBase },
         links,
         {
           onBegin: (beginning) => {
@@ -261,9 +274,7 @@ export async function trainOneModel(
       scored = trained.members.flatMap(({ places }) => places);
       if (index === 0) {
         // The base of a region also maps the selected cells that have too few data for a model.
-        const selected = returnsFiles
-          ? announcements.map((one) => one.selected?.[collectionKey(used[0])])
-          : [];
+        const selected = isBase ? announcements.map((one) => one.selected?.[collectionKey(used[0])]) : [];
         const site = commonAncestorCell(used[0], trained, selected);
         const pooled = pooledCellScores(trained);
         const about: StoreModelContext = {
@@ -291,12 +302,41 @@ export async function trainOneModel(
     job.signal.removeEventListener('abort', end);
     door?.close();
     member.end();
-    held?.release();
+    for (const held of pinned) held.release();
   }
   return { results, files, cells: scored, ...(choice && { choice }) };
 }
 
 type Task = ReadCellsRequest['places'][number];
+
+/** Largest number of places of a node on which a base is trained: one process trains it, and places adapt it or share its history. */
+const MAX_BASE_PLACES = 96;
+/** Part of the memory for trainings that the dates and patches of these places may take. */
+const BASE_MEMORY = 0.5;
+/** Bands, target and masks of a pixel of a date. */
+const BYTES_PER_PIXEL = 32;
+
+/** Returns on how many places a base is trained, at least one. `memory`: that for all trainings of the node, in bytes. */
+function basePlaces(spec: ModelSpec, tasks: readonly { cell: TrainingCell }[], memory: number): number {
+  const { maxPatches, patchSize } = spec;
+  // Leaving dates out cuts the patches again.
+  const patches = 2 * maxPatches * patchSize ** 2 * inputPlanes(withHistory(spec)) * 4;
+  const dates = tasks.reduce((sum, { cell }) => {
+    const { width = 0, height = 0 } = trainedPixels(spec, cell).pixelSize ?? {};
+    return sum + cell.tiles.length * width * height * BYTES_PER_PIXEL;
+  }, 0);
+  const fitting = Math.floor((BASE_MEMORY * memory) / (patches + dates / Math.max(1, tasks.length)));
+  return Math.max(1, Math.min(MAX_BASE_PLACES, fitting));
+}
+
+const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
+
+/** Returns items in an order whose first ones, however many, are spread evenly over all. */
+const spreadOut = <T>(items: readonly T[]): T[] =>
+  items
+    .map((item, i) => ({ item, at: (i * GOLDEN_RATIO) % 1 }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
 
 type DatasetOptions = Omit<DatasetTask, 'dates' | 'pairs'>;
 

@@ -194,6 +194,24 @@ test('a region gets a base model and a model of each cell that was also trained 
   });
 });
 
+test('a base is trained on as many places as fit into the memory, and all places adapt it', async (t) => {
+  const folder = await tempFolder(t);
+  // Half of it is for the base; a place with its patches takes 21 MB.
+  const node = await testNode(t, await copyOfLand(folder), { memory: 100e6 });
+  const run = () => runProcess<TrainResults>(node, 'train', { ...INPUTS, epochs: 2, fresh: false });
+  const { base, basePlaces, models } = await run();
+  assert.ok(models.length >= 3);
+  assert.equal(basePlaces, 2);
+  assert.deepEqual(
+    models.map(({ adaptation }) => adaptation!.base.id),
+    models.map(() => base!.id),
+  );
+  const again = await run();
+  const placesOf = ({ base }: Pick<TrainResults, 'base'>) =>
+    base!.distributed!.places.map(({ geocode }) => geocode);
+  assert.deepEqual(placesOf(again), placesOf({ base: base! }));
+});
+
 test('a cell is skipped if the base has trained on its validation ground', () => {
   const base = { id: 'ndvi_s_gu2', version: '1' };
   const seen = (window: Window, heldOut?: Window) =>
