@@ -78,7 +78,7 @@ export async function adaptCell(
     if ('reason' in read) throw baseNotUsable(source.id, read.reason);
     const base = read.values;
     const name = task.cell ?? task.id;
-    const { patches, others } = withOtherCells(name, dataset.train, await readSamples(samples));
+    const { patches, others, dates } = withOtherCells(name, dataset.train, await readSamples(samples));
     const losses: EpochLosses[] = [];
     const tuned = await fineTuneBase(tf, spec, base, patches, {
       epochs: adaptationEpochs(task.epochs ?? spec.epochs),
@@ -113,6 +113,7 @@ export async function adaptCell(
         factor,
         patches: dataset.train.count,
         others,
+        ...(dates.length > 0 && { dates }),
         errors: { base: baseError, ...(fresh && { fresh }) },
       },
     };

@@ -3,7 +3,7 @@
  * are left out in turn. The best of the first three serves, unless a network is better by more than one standard error (the rule of
  * Breiman et al. 1984).
  */
-import { historyLayout, type ModelSpec } from './models/spec.js';
+import { historyLayout, type ModelSpec, withHistory } from './models/spec.js';
 import {
   addSufficientStatistics,
   type LinearModel,
@@ -38,6 +38,16 @@ export interface FoldStatistics {
 const LINEAR = ['mean', 'history', 'ridge'] as const satisfies CandidateName[];
 export type LinearName = (typeof LINEAR)[number];
 export const isLinear = (name: CandidateName): boolean => (LINEAR as readonly CandidateName[]).includes(name);
+
+/** The specification of the model that a choice serves: its inputs and layers. */
+export function servedSpec(
+  plain: ModelSpec,
+  choice?: { serves: CandidateName; history?: object },
+): ModelSpec {
+  if (!choice?.history) return plain;
+  const spec = withHistory(plain);
+  return isLinear(choice.serves) ? { ...spec, architecture: 'Linear regression', layers: [] } : spec;
+}
 
 /** Settings of a ridge regression. */
 export interface RidgeSettings {

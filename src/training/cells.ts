@@ -311,7 +311,14 @@ export async function reasonNotTrainableByMasks(
     pairs,
     validationFrom,
     holdOut,
-  }: { dates: AcquisitionFiles[]; pairs?: DatePair[]; validationFrom?: number; holdOut?: string[] },
+    isShared,
+  }: {
+    dates: AcquisitionFiles[];
+    pairs?: DatePair[];
+    validationFrom?: number;
+    holdOut?: string[];
+    isShared?: boolean;
+  },
 ): Promise<string | undefined> {
   const tileOf = new Map(tiles.map((tile) => [imageKey(storage.tileImage(tile, 'mask')), tile]));
   const sizes = dates.map(({ mask }) => coarsestGroup(requiredBands(spec), tileOf.get(imageKey(mask))!)!);
@@ -325,7 +332,8 @@ export async function reasonNotTrainableByMasks(
     const { header, bands } = await readImage(mask, [0]);
     pixels.push({ time, width, height, bands: {}, mask: coarsenMask(bands[0], header, { width, height }) });
   }
-  return tooFewPatches(spec, masksAsImages(spec, pixels, pairs), heldOutDates({ validationFrom, holdOut }));
+  const heldOut = heldOutDates({ validationFrom, holdOut });
+  return tooFewPatches(spec, masksAsImages(spec, pixels, pairs), heldOut, isShared);
 }
 
 /** Returns images like `labelImages`, from masks only: a pixel counts unless its mask code excludes it. */

@@ -35,7 +35,7 @@ import {
 } from './distributed/messages.js';
 import { type PendingConnection, pipeBothWays, type Rendezvous } from './distributed/rendezvous.js';
 import { mixedEngines, nodeLost, severalCollections } from './errors.js';
-import { dayOf, heldOutDates, isHeldOut } from './hold-out.js';
+import { dayOf, heldOutDates, isNearHeldOut } from './hold-out.js';
 import { describeTraffic } from './model-card.js';
 import { type StoreModelContext, storeModel } from './model-store.js';
 import { getModelSpec } from './models/builtin.js';
@@ -351,7 +351,7 @@ export async function datasetOptions(
   const dates = heldOutDates(options);
   const own = new Set<string>();
   for (const { tiles } of cells)
-    for (const { start } of tiles) if (!dates || !isHeldOut(dates, start)) own.add(dayOf(start));
+    for (const { start } of tiles) if (!dates || !isNearHeldOut(dates, start)) own.add(dayOf(start));
   const days = [...new Set((await job.allGather([...own])).flat())].sort();
   return { ...options, days, isShared: true };
 }

@@ -82,6 +82,8 @@ export async function fineTuneBase(
 interface CellSample {
   /** Unique name of the cell. */
   cell: string;
+  /** The dates of its training, RFC 3339. */
+  dates: string[];
   patches: Patches;
 }
 
@@ -111,12 +113,14 @@ export function withOtherCells(
   cell: string,
   train: Patches,
   samples: CellSample[],
-): { patches: Patches; others: number } {
-  const found = samples.filter((sample) => sample.cell !== cell).map(({ patches }) => patches);
-  if (found.length === 0) return { patches: train, others: 0 };
-  const others = subsamplePatches(concatPatches(found), Math.round(OTHERS_FRACTION * train.count));
+): { patches: Patches; others: number; dates: string[] } {
+  const found = samples.filter((sample) => sample.cell !== cell);
+  if (found.length === 0) return { patches: train, others: 0, dates: [] };
+  const all = concatPatches(found.map(({ patches }) => patches));
+  const others = subsamplePatches(all, Math.round(OTHERS_FRACTION * train.count));
   // Copies, because the sets become views of the result.
-  return { patches: concatPatches([{ ...train }, { ...others }]), others: others.count };
+  const dates = [...new Set(found.flatMap((sample) => sample.dates))].sort();
+  return { patches: concatPatches([{ ...train }, { ...others }]), others: others.count, dates };
 }
 
 /** Number of own patches at which a cell keeps half of its fine-tuning. Larger cells keep more. */
@@ -138,19 +142,20 @@ const SAMPLE_ARRAYS = ['inputs', 'targets', 'targetMask', 'cloud'] as const;
 /** A sample as JSON: the arrays are little-endian float32 in base64. */
 export interface SampleMessage {
   cell: string;
+  dates: string[];
   shape: Pick<Patches, 'count' | 'size' | 'inputBands' | 'targetBands'>;
   arrays: Partial<Record<(typeof SAMPLE_ARRAYS)[number], string>>;
 }
 
-export function encodeSample({ cell, patches }: CellSample): SampleMessage {
+export function encodeSample({ cell, dates, patches }: CellSample): SampleMessage {
   const { count, size, inputBands, targetBands } = patches;
   const base64 = ({ buffer, byteOffset, byteLength }: Float32Array) =>
     Buffer.from(buffer, byteOffset, byteLength).toString('base64');
   const arrays = SAMPLE_ARRAYS.flatMap((name) => (patches[name] ? [[name, base64(patches[name])]] : []));
-  return { cell, shape: { count, size, inputBands, targetBands }, arrays: Object.fromEntries(arrays) };
+  return { cell, dates, shape: { count, size, inputBands, targetBands }, arrays: Object.fromEntries(arrays) };
 }
 
-function decodeSample({ cell, shape, arrays }: SampleMessage): CellSample {
+function decodeSample({ cell, dates, shape, arrays }: SampleMessage): CellSample {
   // A copy, because float32 views must be aligned to four bytes.
   const floats = (text: string) => new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer);
   const { inputs = '', targets = '', targetMask, cloud } = arrays;
@@ -161,7 +166,7 @@ function decodeSample({ cell, shape, arrays }: SampleMessage): CellSample {
     ...(targetMask !== undefined && { targetMask: floats(targetMask) }),
     ...(cloud !== undefined && { cloud: floats(cloud) }),
   };
-  return { cell, patches };
+  return { cell, dates, patches };
 }
 
 export const writeSamples = (path: string, samples: SampleMessage[]): Promise<void> =>

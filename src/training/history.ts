@@ -20,6 +20,17 @@ export type HistoryUse = (typeof HISTORY_USES)[number];
 
 export const isSamePass = (a: number, b: number): boolean => Math.abs(a - b) <= SAME_PASS_MS;
 
+/** Returns for each day, such as 2020-06-30, the first day of its pass: days within three days of the first are one. */
+export function passesOf(days: Iterable<string>): Map<string, string> {
+  const passes = new Map<string, string>();
+  let first: string | undefined;
+  for (const day of [...new Set(days)].sort()) {
+    if (first === undefined || !isSamePass(Date.parse(first), Date.parse(day))) first = day;
+    passes.set(day, first);
+  }
+  return passes;
+}
+
 /** True if a date may be in the history of another one; times in milliseconds. */
 export const isHistoryOf = (other: number, time: number, use: HistoryUse): boolean =>
   use !== 'none' && !isSamePass(other, time) && (use === 'all' || other < time);

@@ -8,6 +8,7 @@
  * Dates: a job has one date from which on dates are held out, the same for all of its cells (`validationDate`).
  */
 import type { Window } from '../raster/index.js';
+import { SAME_PASS_MS } from './history.js';
 
 export type Side = 'eastern' | 'western' | 'southern' | 'northern';
 
@@ -127,6 +128,17 @@ export const dayOf = (time: number): string => new Date(time).toISOString().slic
 
 export const isHeldOut = (dates: HeldOutDates, time: number): boolean =>
   'from' in dates ? time >= dates.from : dates.days.includes(dayOf(time));
+
+/** True for a held-out time, and for one within three days of a time that may be held out, which may be the same pass. */
+export const isNearHeldOut = (dates: HeldOutDates, time: number): boolean =>
+  'from' in dates
+    ? time >= dates.from - SAME_PASS_MS
+    : dates.days.some((day) => {
+        const start = Date.parse(day);
+        return time >= start - SAME_PASS_MS && time < start + DAY_MS + SAME_PASS_MS;
+      });
+
+const DAY_MS = 86_400_000;
 
 /**
  * Returns the first held-out time of a job, from the times of all tiles of each of its cells. At or after this time are as nearly as

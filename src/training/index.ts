@@ -6,6 +6,7 @@
  */
 
 export type { AcquisitionFiles } from './acquisitions.js';
+export { servedSpec } from './candidates.js';
 export { Rendezvous } from './distributed/rendezvous.js';
 export { mixedEngines, nothingTrained, unknownTexture } from './errors.js';
 export type { Metrics, ModelMetrics } from './evaluation.js';
@@ -16,7 +17,7 @@ export type { ImageScores } from './image-metrics.js';
 export { BatchGradients } from './learner.js';
 export { type CardSummary, describeTraffic, type ModelCard, type TrainingMode } from './model-card.js';
 export { getModelSpec } from './models/builtin.js';
-export type { ModelSpec } from './models/spec.js';
+export { inputPlanes, type ModelSpec } from './models/spec.js';
 export { loadModel, saveModel } from './models/weights.js';
 export { exportOnnx } from './onnx.js';
 export { type PredictResults, predictProcess } from './predict-process.js';

@@ -4,8 +4,7 @@ import type { GridName } from '../grid/index.js';
 import type { ModelScore } from '../storage/index.js';
 import { plural } from '../utils/text.js';
 import type { BandValueKind, TilePixels } from './cells.js';
-import { isSamePass } from './history.js';
-import { type HeldOutDates, isHeldOut } from './hold-out.js';
+import { type HeldOutDates, isNearHeldOut } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
 import { getModelSpec } from './models/builtin.js';
 import { hasBatchNorm } from './models/spec.js';
@@ -84,31 +83,26 @@ export function cardSummary({
   return summary;
 }
 
-/** Returns the dates that trained a model: those of its card without the ones that their place held out. */
-export function trainingDates({
-  data,
-  holdOut,
-  distributed,
-}: Pick<CardSummary, 'data' | 'holdOut' | 'distributed'>): string[] {
+/** The members of a card that say on which dates the model was trained. */
+type CardDates = Pick<CardSummary, 'data' | 'holdOut' | 'distributed' | 'adaptation'>;
+
+/**
+ * Returns the dates that trained a model: those of its card without the ones that their place held out, and those of the patches that other
+ * places shared.
+ */
+export function trainingDates({ data, holdOut, distributed, adaptation }: CardDates): string[] {
   const ofPlaces = new Map(distributed?.places.map((place) => [place.geocode, place.holdOut]));
   const isTrained = ({ id, datetime }: CardTile) => {
     // The id of a tile ends with a letter for its grid and its geocode.
     const own = ofPlaces.get(id.slice(id.lastIndexOf('_') + 2)) ?? holdOut;
     return own?.days ? !own.days.includes(datetime.slice(0, 10)) : !own?.from || datetime < own.from;
   };
-  return data.filter(isTrained).map(({ datetime }) => datetime);
+  return [...data.filter(isTrained).map(({ datetime }) => datetime), ...(adaptation?.dates ?? [])];
 }
 
 /** Returns a date of the training of a model that another training holds out, or that is close to one; undefined if none is. */
-export function trainedOn(
-  card: Pick<CardSummary, 'data' | 'holdOut' | 'distributed'>,
-  heldOut: HeldOutDates,
-): string | undefined {
-  const isClose = (time: number) =>
-    'days' in heldOut
-      ? heldOut.days.some((day) => isSamePass(Date.parse(day), time))
-      : isHeldOut(heldOut, time);
-  return trainingDates(card).find((datetime) => isClose(Date.parse(datetime)));
+export function trainedOn(card: CardDates, heldOut: HeldOutDates): string | undefined {
+  return trainingDates(card).find((datetime) => isNearHeldOut(heldOut, Date.parse(datetime)));
 }
 
 /** Properties of a model that the caller adds to the results of its training. */

@@ -7,11 +7,19 @@
  */
 import { cloudCoverPercent, coveragePercent, Mask, maskHistogram, type Window } from '../raster/index.js';
 import { plural } from '../utils/text.js';
-import { fillHistory, type HistoryUse, hasUsableHistory, historyPlanes, isSamePass } from './history.js';
+import {
+  fillHistory,
+  type HistoryUse,
+  hasUsableHistory,
+  historyPlanes,
+  isSamePass,
+  passesOf,
+} from './history.js';
 import {
   dayOf,
   type HeldOutDates,
   isHeldOut,
+  isNearHeldOut,
   SELECTION_FRACTION,
   type Side,
   type SpatialSplit,
@@ -80,7 +88,7 @@ export interface TrainValidationPatches {
 /** Patches by date, for choices between models and for the questions that a model answers in use. */
 export interface CellHistory {
   use: HistoryUse;
-  /** Dates are left out in groups; the first day of each group. */
+  /** Dates are left out in groups, passes as a whole; the first day of each group. */
   days: string[];
   /** Returns patches with these groups left out, by number. The histories of the patches do not have their dates either. */
   leaveOut(groups: readonly number[]): LeftOutDates;
@@ -150,6 +158,8 @@ interface Split {
   validationDates: LabelledImage[];
   /** Undefined if both sides have the same dates. */
   heldOut?: HeldOutDates;
+  /** Dates that neither side has, because other cells hold them out. */
+  excluded?: HeldOutDates;
 }
 
 export interface HistoryOptions {
@@ -157,7 +167,10 @@ export interface HistoryOptions {
   use?: HistoryUse;
   /** All days of the training, in the order in which they are divided into groups. Default: the days of the cell. */
   days?: readonly string[];
-  /** True if one model is trained on several cells: a cell without a history has empty planes. */
+  /**
+   * True if one model is trained on several cells: a cell without a history has empty planes, and no cell trains on a date that others hold
+   * out.
+   */
   isShared?: boolean;
 }
 
@@ -171,7 +184,7 @@ export function makePatches(
   heldOut?: HeldOutDates,
   { use = 'none', days, isShared = false }: HistoryOptions = {},
 ): PatchResult {
-  const division = usableDivision(plain, images, heldOut);
+  const division = usableDivision(plain, images, heldOut, isShared);
   if ('skipped' in division) return division;
   const { spec: sized, split, counts } = division;
   const { ground, trainDates, validationDates } = split;
@@ -220,7 +233,7 @@ export function makePatches(
   };
 }
 
-function heldOutOf({ heldOut }: Split): Pick<AppliedHoldOut, 'from' | 'days'> {
+function heldOutOf({ excluded, heldOut = excluded }: Split): Pick<AppliedHoldOut, 'from' | 'days'> {
   if (heldOut === undefined) return {};
   return 'from' in heldOut ? { from: new Date(heldOut.from).toISOString() } : { days: [...heldOut.days] };
 }
@@ -249,11 +262,13 @@ function cellHistory(
       const datetime = new Date(image.time).toISOString();
       return { datetime, patches: filledOnly(collectPatches(spec, [image], origins, source)) };
     });
-  const count = Math.min(MAX_FOLDS, days.length);
-  const groupOf = ({ time }: LabelledImage) => days.indexOf(dayOf(time)) % count;
+  const passOf = passesOf(days);
+  const passes = [...new Set(passOf.values())];
+  const count = Math.min(MAX_FOLDS, passes.length);
+  const groupOf = ({ time }: LabelledImage) => passes.indexOf(passOf.get(dayOf(time))!) % count;
   return {
     use,
-    days: days.slice(0, count),
+    days: passes.slice(0, count),
     leaveOut: (groups) => {
       const left = trainDates.filter((image) => groups.includes(groupOf(image)));
       const images = withoutPasses(trainDates, left);
@@ -277,7 +292,7 @@ function cellHistory(
     },
     otherGround: on(heldOut === undefined ? [] : trainDates, [ground.validation]),
     otherDates: on(heldOut === undefined ? [] : validationDates, [ground.train]),
-    both: on(validationDates, [ground.validation]),
+    both: on(heldOut === undefined ? [] : validationDates, [ground.validation]),
   };
 }
 
@@ -315,8 +330,9 @@ export function tooFewPatches(
   spec: ModelSpec,
   images: LabelledImage[],
   heldOut?: HeldOutDates,
+  isShared = false,
 ): string | undefined {
-  const division = usableDivision(spec, images, heldOut);
+  const division = usableDivision(spec, images, heldOut, isShared);
   return 'skipped' in division ? division.skipped : undefined;
 }
 
@@ -335,6 +351,7 @@ function usableDivision(
   model: ModelSpec,
   images: LabelledImage[],
   heldOut: HeldOutDates | undefined,
+  isShared: boolean,
 ): Division | { skipped: string } {
   const { minPatches, minValidationPatches } = model;
   const sizes = withPatchSizes(model);
@@ -342,7 +359,7 @@ function usableDivision(
   let nearest: Division | undefined;
   for (const isSeparate of [true, false])
     for (const spec of sizes) {
-      const divisions = candidateSplits(images, heldOut, spec)
+      const divisions = candidateSplits(images, heldOut, spec, isShared)
         .filter((split) => (split.heldOut !== undefined) === isSeparate)
         .map((split) => ({ spec, split, counts: countPatches(split, spec.patchSize) }));
       const usable = divisions.find(
@@ -353,25 +370,33 @@ function usableDivision(
       // The reason is that of the split of the smallest patches that is nearest to having enough.
       [nearest] = divisions.toSorted((a, b) => total(b) - total(a));
     }
+  if (isShared && heldOut && images.length > 0 && images.every(({ time }) => isNearHeldOut(heldOut, time)))
+    return { skipped: 'all of its dates are held out for validation, or within three days of such dates' };
   return { skipped: reasonToSkip(sizes.at(-1)!, images, nearest?.counts) };
 }
 
-/** Returns all sides with separate dates, if there are held-out dates and others; then all sides with the same dates. */
+/**
+ * Returns all sides with separate dates, if there are held-out dates and others; then all sides with the same dates. `isShared`: these are
+ * then not held out either, because other cells hold them out from the same model.
+ */
 function candidateSplits(
   images: LabelledImage[],
   heldOut: HeldOutDates | undefined,
   spec: ModelSpec,
+  isShared: boolean,
 ): Split[] {
   const [first] = images;
   if (!first) return [];
   // The passes of a pair of dates are close on purpose.
   const hasPairs = spec.target.kind === 'clear';
   const grounds = spatialSplits(first, coveredWindow(images), spec.patchSize, receptiveField(spec));
-  const same = grounds.map((ground) => ({ ground, trainDates: images, validationDates: images }));
-  if (heldOut === undefined) return same;
+  const alike = (dates: LabelledImage[]) =>
+    dates.length > 0 ? grounds.map((ground) => ({ ground, trainDates: dates, validationDates: dates })) : [];
+  if (heldOut === undefined) return alike(images);
+  const isLeft = hasPairs ? isHeldOut : isNearHeldOut;
   const validationDates = images.filter(({ time }) => isHeldOut(heldOut, time));
-  const others = images.filter(({ time }) => !isHeldOut(heldOut, time));
-  const trainDates = hasPairs ? others : withoutPasses(others, validationDates);
+  const trainDates = images.filter(({ time }) => !isLeft(heldOut, time));
+  const same = isShared ? alike(trainDates).map((split) => ({ ...split, excluded: heldOut })) : alike(images);
   if (trainDates.length === 0 || validationDates.length === 0) return same;
   return [...grounds.map((ground) => ({ ground, trainDates, validationDates, heldOut })), ...same];
 }

@@ -2,6 +2,7 @@
 import { bootstrapIntervals, type Interval } from '../utils/bootstrap.js';
 import { medianOfSorted } from '../utils/sorted.js';
 import { type Skill, skillValue } from './evaluation.js';
+import { passesOf } from './history.js';
 import { QUESTIONS, type Question, type QuestionErrors } from './report.js';
 
 /** Candidates of a question: the served model, and simple baselines. */
@@ -46,19 +47,25 @@ export function questionScores(errors: Readonly<Record<string, readonly Question
   });
 }
 
+/** Relative difference of errors that rounding explains: models compute with 32 bits. */
+const ROUNDING = 1e-4;
+
 type Row = Omit<QuestionErrors, 'question'> & { place: string };
 
 /** `samples`: whether other places and other dates could have been drawn. */
 export function scoresOf(rows: readonly Row[], samples: { places: boolean; dates: boolean }): Scores {
   const names = SCORED.filter((name) => rows.every((row) => row[name] !== undefined));
   const places = [...new Set(rows.map(({ place }) => place))].sort();
-  const dates = [...new Set(rows.map(({ datetime }) => datetime.slice(0, 10)))].sort();
+  const dayOf = ({ datetime }: Row) => datetime.slice(0, 10);
+  // Days of one pass show the same state, so they are one unit.
+  const passOf = passesOf(rows.map(dayOf));
+  const dates = [...new Set(passOf.values())];
   const numbers = new Map([places, dates].flatMap((all) => all.map((name, i) => [name, i] as const)));
   const byPlace: Row[][] = places.map(() => []);
   const byDate: Row[][] = dates.map(() => []);
   const cells = rows.map((row) => {
     const at = numbers.get(row.place)!;
-    const on = numbers.get(row.datetime.slice(0, 10))!;
+    const on = numbers.get(passOf.get(dayOf(row))!)!;
     byPlace[at]!.push(row);
     byDate[on]!.push(row);
     return { ...row, at, on };
@@ -85,7 +92,9 @@ export function scoresOf(rows: readonly Row[], samples: { places: boolean; dates
     return [errors[0]!, ...errors.map((one) => skillValue(one, errors[mean]!))];
   });
   const usesDates = samples.dates && (!samples.places || dates.length <= places.length);
-  const better = (than: Scored) => byPlace.filter((own) => error('model', own) < error(than, own)).length;
+  // A model that is its own baseline differs from it by rounding.
+  const better = (than: Scored) =>
+    byPlace.filter((own) => error('model', own) < (1 - ROUNDING) * error(than, own)).length;
   const ofEach = <T>(value: (name: Scored, n: number) => T) =>
     Object.fromEntries(names.map((name, n) => [name, value(name, n)])) as OfEach<T>;
   const { model: _, ...betterThan } = ofEach(better);

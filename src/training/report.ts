@@ -138,6 +138,8 @@ export interface AdaptationProvenance {
   patches: number;
   /** Patches of other places that it was trained on, too. */
   others: number;
+  /** The dates of the training at the places that shared patches, RFC 3339. Absent without patches of other places. */
+  dates?: string[];
   /** Scores on the validation patches. */
   errors: {
     base: Metrics;

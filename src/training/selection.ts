@@ -8,12 +8,12 @@ import {
   chooseRidge,
   type FoldStatistics,
   fitLinear,
-  isLinear,
   type LinearName,
   linearCandidates,
   meanOf,
   type PlaceStatistics,
   type RidgeSettings,
+  servedSpec,
   simplestCandidate,
 } from './candidates.js';
 import { baseNotUsable } from './errors.js';
@@ -49,13 +49,6 @@ export type HistoryDataset = TrainValidationPatches & Required<Pick<TrainValidat
 
 export const hasHistory = (dataset: TrainValidationPatches): dataset is HistoryDataset =>
   dataset.history !== undefined;
-
-/** The specification of the network that a choice serves. */
-export function servedSpec(plain: ModelSpec, choice?: Pick<ModelChoice, 'serves' | 'history'>): ModelSpec {
-  if (!choice?.history) return plain;
-  const { serves } = choice;
-  return isLinear(serves) ? { ...withHistory(plain), layers: [] } : withHistory(plain);
-}
 
 /** The input plane that says where a pixel has a history. */
 export const hasPlane = (spec: ModelSpec) => spec.inputs.length + historyLayout(spec).has;

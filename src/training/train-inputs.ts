@@ -15,7 +15,14 @@ import { bandValueKinds, regionName, trainingCellKey } from './cells.js';
 import type { Rendezvous } from './distributed/rendezvous.js';
 import { unusableHoldOut } from './errors.js';
 import { type HistoryUse, hasUsableHistory } from './history.js';
-import { dayOf, type HeldOutDates, heldOutDates, isHeldOut, validationDate } from './hold-out.js';
+import {
+  dayOf,
+  type HeldOutDates,
+  heldOutDates,
+  isHeldOut,
+  isNearHeldOut,
+  validationDate,
+} from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
 import type { TrainingMode, TransferPolicy } from './model-card.js';
 import { getModelSpec } from './models/builtin.js';
@@ -144,7 +151,13 @@ function withHeldOutDates(
       `no selected tile is of ${missing.join(', ')}`,
       '"tilewright search --format json" lists tiles with their dates.',
     );
-  if (inputs.validationFrom !== undefined || inputs.holdOut) return inputs;
+  const dates = jobHeldOut(inputs);
+  if (dates && cells.every((times) => times.every((time) => isHeldOut(dates, time))))
+    throw unusableHoldOut(
+      'all dates of the selected tiles are held out, so none is left to train on',
+      'Hold out fewer of them; "tilewright search --format json" lists tiles with their dates.',
+    );
+  if (dates) return inputs;
   const from = validationDate(cells);
   if (from === undefined) return inputs;
   const validationFrom = new Date(from).toISOString();
@@ -156,7 +169,7 @@ function withHeldOutDates(
 function withHistoryUse(inputs: TrainInputs, cells: number[][]): TrainInputs {
   const { history = 'all' } = inputs;
   const dates = jobHeldOut(inputs);
-  const isTrained = (time: number) => dates === undefined || !isHeldOut(dates, time);
+  const isTrained = (time: number) => dates === undefined || !isNearHeldOut(dates, time);
   const hasHistory = history !== 'none' && cells.some((times) => hasUsableHistory(times.filter(isTrained)));
   return hasHistory ? inputs : { ...inputs, history: 'none' };
 }

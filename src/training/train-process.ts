@@ -14,6 +14,7 @@ import {
   unusedTransfer,
 } from './errors.js';
 import { HISTORY_USES } from './history.js';
+import { dayOf } from './hold-out.js';
 import { FREEZING_SCHEDULES } from './learner.js';
 import { TRAINING_MODES, TRANSFER_POLICIES, type TrainingMode } from './model-card.js';
 import { MODEL_NAMES } from './models/builtin.js';
@@ -50,6 +51,12 @@ const MODES: Record<
   distributed: trainDistributed,
   contained: trainPerCell,
   regional: trainRegional,
+};
+
+/** True for a day that exists, such as 2020-06-30. */
+const isDay = (text: string) => {
+  const time = Date.parse(`${text}T00:00:00Z`);
+  return !Number.isNaN(time) && dayOf(time) === text;
 };
 
 /** Maximum number of cells that a retry lists in its filter. */
@@ -107,7 +114,7 @@ export function trainProcess(context: TrainContext): Process {
         mode: {
           enum: TRAINING_MODES,
           description:
-            'One model for each place, one model for all places by all nodes, one model for each place in processes with limits, or one model for all places that each place then adapts. The default is regional for ndvi or ndmi at several places of one collection without a transfer, else partitioned',
+            'One model for each place, one model for all places by all nodes, one model for each place in processes with limits, or one model for all places that each place then adapts. The default is regional for ndvi or ndmi alone, at several places of one collection without a transfer; else partitioned',
         },
         filter: filterSchema,
         epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
@@ -203,6 +210,9 @@ export function trainProcess(context: TrainContext): Process {
       const mode = trainingMode(inputs as TrainInputs);
       const models = requestedModels(rest);
       validationTime(rest);
+      const unreal = rest.holdOut?.find((day) => !isDay(day));
+      if (unreal !== undefined)
+        throw unusableHoldOut(`${unreal} is not a day of the calendar`, 'Write days such as 2020-06-30.');
       if (rest.holdOut && rest.validationFrom !== undefined)
         throw unusableHoldOut('both holdOut and validationFrom were given', 'Give one of them.');
       const isShared = mode === 'distributed' || mode === 'regional';

@@ -15,6 +15,7 @@ import { messageOf, TilewrightError } from '../errors.js';
 import { version as software } from '../version.js';
 import type { ReadRasters } from './acquisitions.js';
 import { adaptCell, groundSeenByBase } from './adaptation.js';
+import { servedSpec } from './candidates.js';
 import { dateErrors } from './date-errors.js';
 import { memoryLimitExceeded, trainingFailed } from './errors.js';
 import { type EpochLosses, evaluateValidation, type Metrics } from './evaluation.js';
@@ -25,7 +26,7 @@ import { buildModel } from './models/network.js';
 import type { ModelSpec } from './models/spec.js';
 import { saveModel } from './models/weights.js';
 import { subsamplePatches, type TrainValidationPatches } from './patches.js';
-import { hasHistory, loadBase, scoreBase, servedSpec, trainChosen } from './selection.js';
+import { hasHistory, loadBase, scoreBase, trainChosen } from './selection.js';
 import { scoreTile } from './tile-scores.js';
 import {
   type AdaptationStep,
@@ -100,7 +101,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   if (leak) return { skipped: leak };
   if (adaptation?.step === 'sample') {
     const patches = subsamplePatches(dataset.train, adaptation.patches);
-    return { sample: encodeSample({ cell: task.cell ?? task.id, patches }) };
+    return { sample: encodeSample({ cell: task.cell ?? task.id, dates, patches }) };
   }
   // A base that reads histories does not know ground that has changed since.
   const isChanged = adaptation?.step === 'fine-tune' && adaptation.hasChanged;

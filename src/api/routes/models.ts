@@ -14,7 +14,14 @@ import {
   versionsOf,
   WORLD_CELL,
 } from '../../storage/index.js';
-import { type CardSummary, exportOnnx, getModelSpec, type ModelSpec } from '../../training/index.js';
+import {
+  type CardSummary,
+  exportOnnx,
+  getModelSpec,
+  inputPlanes,
+  type ModelSpec,
+  servedSpec,
+} from '../../training/index.js';
 import { plural } from '../../utils/text.js';
 import { notModified, weakEtag } from '../answers.js';
 import { baseUrl, link } from '../links.js';
@@ -86,7 +93,7 @@ function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string) {
 
 function describeNet(one: ModelVersionRecord): ModelDescription {
   const card = one.card as CardSummary;
-  const spec = getModelSpec(one.model);
+  const spec = servedSpec(getModelSpec(one.model), card.choice);
   const [version] = /^\d+\.\d+\.\d+/.exec(card.engine.version) ?? [];
   return {
     title: spec.title,
@@ -164,7 +171,12 @@ function trainedOn({ collection }: ModelVersionRecord, { distributed }: CardSumm
 
 const tasksOf = ({ target }: ModelSpec) => [target.kind === 'clear' ? 'generative' : 'regression'];
 
-function inputOf({ inputs, target, patchSize, layers }: ModelSpec, { values, pixelSize }: CardSummary) {
+/** The planes that follow the bands of the date in the input of a model that reads the history of its place. */
+const HISTORY_PLANES =
+  '; then the history of the place, from its other dates: 1 where one measured the pixel, else 0; the mean of the target; the means of the bands of the training; the standard deviation of the target, and its value on the nearest date';
+
+function inputOf(spec: ModelSpec, { values, pixelSize }: CardSummary) {
+  const { inputs, target, patchSize, layers, history } = spec;
   // Each `down` layer halves the image, and a later layer doubles it again.
   const multiple = 2 ** layers.filter(({ type }) => type === 'down').length;
   const sides = multiple > 1 ? `; height and width are multiples of ${multiple}` : '';
@@ -174,7 +186,9 @@ function inputOf({ inputs, target, patchSize, layers }: ModelSpec, { values, pix
       ? '8-bit numbers without a scale, divided by 255; they are not reflectance'
       : 'Reflectance, 0 to 1: stored value * scale + offset';
   const pixels = pixelSize ? `; pixels as in the band group ${pixelSize.group}` : '';
-  return input(inputs, [-1, side, side, inputs.length], `${meaning}${pixels}${sides}`);
+  const planes = target.kind === 'clear' ? inputs.length : inputPlanes(spec);
+  const text = `${meaning}${pixels}${sides}${history ? HISTORY_PLANES : ''}`;
+  return input(inputs, [-1, side, side, planes], text);
 }
 
 function outputsOf(spec: ModelSpec): object[] {
@@ -214,6 +228,8 @@ function arrayOf(shape: number[]): object {
 
 function hyperparameters(spec: ModelSpec, { epochs, seed }: CardSummary): object {
   const { patchSize: patch_size, batchSize: batch_size, learningRate: learning_rate, loss } = spec;
+  // A linear function is solved, not trained in steps.
+  if (spec.layers.length === 0) return { epochs, seed, patch_size };
   return { epochs, seed, patch_size, batch_size, learning_rate, loss };
 }
 

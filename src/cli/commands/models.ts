@@ -211,7 +211,10 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ['model', id],
     ['version', version],
     ['place', `${geocode} (${grid}), collection ${collection}`],
-    ['trained', `${card.createdAt}, ${plural(epochs, 'epoch')} in ${formatDuration(seconds)}, seed ${seed}`],
+    [
+      'trained',
+      `${card.createdAt}, ${epochs > 0 ? `${plural(epochs, 'epoch')} ` : ''}in ${formatDuration(seconds)}, seed ${seed}`,
+    ],
     ['engine', `${engine.name} ${engine.version}, tilewright ${card.softwareVersion}`],
     [
       'data',
@@ -256,7 +259,12 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
 function servesText({ serves, candidates, history }: NonNullable<ModelCard['choice']>): string {
   const errors = candidates.map(({ name, error }) => `${SERVED_NAMES[name]} ${formatMse(error)}`);
   const choice = errors.length > 0 ? `; MSE on what was left out: ${errors.join(', ')}` : '';
-  return `${SERVED_NAMES[serves]}${choice}${history ? `; history: ${history.use}` : ''}`;
+  const least = candidates.toSorted((a, b) => a.error - b.error)[0];
+  const rule =
+    least && least.name !== serves
+      ? '; a network must be better by more than its standard error to serve'
+      : '';
+  return `${SERVED_NAMES[serves]}${choice}${rule}${history ? `; history: ${history.use}` : ''}`;
 }
 
 const valuesOf = ({ values }: ModelCard) =>

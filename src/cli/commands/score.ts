@@ -119,7 +119,7 @@ function printErrors(results: Timed<ScoreResults>): void {
   }
   if (trained.values > 0)
     print(
-      `not scored: ${trained.values} ${unit} at ${plural(trained.places, 'place')} on ${plural(trained.dates, 'date')} that trained the model`,
+      `not scored: ${trained.values} ${unit} at ${plural(trained.places, 'place')} on ${plural(trained.dates, 'date')} that trained the model, or too near to such ground`,
     );
 }
 

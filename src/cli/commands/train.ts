@@ -167,7 +167,7 @@ export function trainCommand(): Command {
     [
       createOption(
         '--mode <mode>',
-        'partitioned: a model for each place; distributed: one model for all places, trained on all nodes; contained: a model for each place, in processes with limits; regional: one model for all places, which each place then adapts; default: regional for ndvi or ndmi at several places of one collection without --transfer, else partitioned',
+        'partitioned: a model for each place; distributed: one model for all places, trained on all nodes; contained: a model for each place, in processes with limits; regional: one model for all places, which each place then adapts; default: regional for ndvi or ndmi alone, at several places of one collection without --transfer; else partitioned',
       ).choices(TRAINING_MODE_NAMES),
       createOption(
         '--seed <n>',
@@ -228,6 +228,8 @@ export function trainCommand(): Command {
     if (isShared && asked.length > 1) command.error(`error: --mode ${flags.mode} trains one model: name one`);
     if ((flags.mode ?? 'regional') !== 'regional' && (flags.base !== undefined || flags.fresh === false))
       command.error('error: --base and --no-fresh go with --mode regional');
+    if (flags.holdOut && flags.validationFrom !== undefined)
+      command.error('error: --hold-out and --validation-from exclude each other');
     const curriculum = flags.representativesFirst || flags.curriculum;
     if ((flags.transfer ?? 'none') === 'none' && (curriculum || flags.fineTuning !== undefined))
       command.error(

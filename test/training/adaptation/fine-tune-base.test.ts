@@ -73,8 +73,8 @@ describe('fine-tuning of a base model', () => {
     const other = datasetOf(field(140, 163, { seed: 5 }));
     const own = datasetOf(brighter(land, 1.4));
     const samples = [
-      { cell: 'own', patches: own.train },
-      { cell: 'other', patches: other.train },
+      { cell: 'own', dates: [], patches: own.train },
+      { cell: 'other', dates: [], patches: other.train },
     ];
     const { patches, others } = withOtherCells('own', own.train, samples);
     assert.equal(others, Math.round(own.train.count / 2));

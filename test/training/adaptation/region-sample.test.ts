@@ -30,15 +30,21 @@ function patchesOf(count: number, value: number): Patches {
 
 test('a cell trains on its own patches and half as many of all other cells', () => {
   const own = patchesOf(8, 1);
-  const samples = ['a', 'own', 'b'].map((cell, i) => ({ cell, patches: patchesOf(6, 10 * (i + 1)) }));
-  const { patches, others } = withOtherCells('own', own, samples);
+  const samples = ['a', 'own', 'b'].map((cell, i) => ({
+    ...{ cell, dates: [`2024-0${i + 1}-01T00:00:00Z`, '2023-01-01T00:00:00Z'] },
+    patches: patchesOf(6, 10 * (i + 1)),
+  }));
+  const { patches, others, dates } = withOtherCells('own', own, samples);
   assert.deepEqual([patches.count, others], [12, 4]);
+  assert.deepEqual(dates, ['2023-01-01T00:00:00Z', '2024-01-01T00:00:00Z', '2024-03-01T00:00:00Z']);
   const values = Array.from({ length: 12 }, (_, n) => patches.inputs[12 * n]);
   assert.deepEqual(values, [1, 1, 1, 1, 1, 1, 1, 1, 10, 10, 30, 30]);
   assert.deepEqual([...patches.targetMask!.subarray(28, 36)], [1, 1, 1, 1, 10, 10, 10, 10]);
   // The patches of the cell are the same array as before.
   assert.deepEqual(own, patchesOf(8, 1));
-  assert.deepEqual(withOtherCells('own', own, samples.slice(1, 2)), { patches: own, others: 0 });
+  assert.deepEqual(withOtherCells('own', own, samples.slice(1, 2)), {
+    ...{ patches: own, others: 0, dates: [] },
+  });
 });
 
 test('few cells of a large region share patches, in total half as many as a cell has at most', () => {
@@ -59,7 +65,10 @@ test('few cells of a large region share patches, in total half as many as a cell
 
 test('samples are the same after their way through a file; a damaged file has none', async (t) => {
   const path = join(await tempFolder(t), 'samples');
-  const samples = [1.5, 0.1].map((value, i) => ({ cell: `cell ${i}`, patches: patchesOf(i + 1, value) }));
+  const samples = [1.5, 0.1].map((value, i) => ({
+    ...{ cell: `cell ${i}`, dates: [`2024-0${i + 1}-01T00:00:00Z`] },
+    patches: patchesOf(i + 1, value),
+  }));
   await writeSamples(path, samples.map(encodeSample));
   assert.deepEqual(await readSamples(path), samples);
   await writeFile(path, 'damaged');

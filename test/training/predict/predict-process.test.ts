@@ -58,7 +58,7 @@ describe('predict', { timeout: 580_000 }, () => {
   it('maps NDVI of clear land with the model of each cell, and again if the model is newer', async (t) => {
     const node = await nodeWithSeries(t, SERIES_DATES.slice(1, 3));
     const filter = { collections: ['s'], maxCloud: 30, minCoverage: 60 };
-    const trained = await train(node, { model: 'ndvi', mode: 'partitioned', filter, epochs: 15 });
+    const trained = await train(node, { model: 'ndvi', mode: 'partitioned', filter, epochs: 40 });
     assert.ok(trained.models.length > 0);
     const cells = new Set(trained.models.map(({ geocode }) => geocode));
     const raw = (await tilesOf(node)).filter(({ geocode }) => cells.has(geocode));
