@@ -14,7 +14,7 @@ import type { Storage } from '../storage/index.js';
 import { bandValueKinds, regionName, trainingCellKey } from './cells.js';
 import type { Rendezvous } from './distributed/rendezvous.js';
 import { unusableHoldOut } from './errors.js';
-import { type HistoryUse, hasUsableHistory } from './history.js';
+import { type HistoryUse, hasUsableHistory, SAME_PASS_MS } from './history.js';
 import {
   dayOf,
   type HeldOutDates,
@@ -110,6 +110,7 @@ export const jobHeldOut = (
 
 export const DEFAULT_SEED = 1;
 
+const DAY_MS = 86_400_000;
 /** How long a search for the dates is repeated while some nodes cannot be reached. */
 const UNREACHABLE_TIMEOUT_MS = 60_000;
 const RETRY_DELAY_MS = 1000;
@@ -124,7 +125,12 @@ export async function withSelection(
   inputs: TrainInputs,
   job: PrepareContext,
 ): Promise<TrainInputs> {
-  const { places, regions } = await selectedWithRetry(finder, inputs, job);
+  const { places, regions, longest } = await selectedWithRetry(finder, inputs, job);
+  if (longest > SAME_PASS_MS)
+    job.log(
+      'warning',
+      `tiles cover up to ${Math.round(longest / DAY_MS)} days: if these overlap, dates that are held out may share observations with those of the training, and scores are too good`,
+    );
   let mode = trainingMode(inputs);
   if (inputs.mode === undefined && mode === 'regional' && inputs.base === undefined) {
     if (regions.size > 1)
@@ -196,6 +202,8 @@ interface SelectedPlaces {
   places: number[][];
   /** One model of several places needs tiles of one region. */
   regions: Set<string>;
+  /** The longest time that a tile covers, in milliseconds. */
+  longest: number;
 }
 
 async function selectedPlaces(
@@ -207,15 +215,17 @@ async function selectedPlaces(
   const bands = requestedModels(inputs).flatMap((model) => requiredBands(getModelSpec(model)));
   const times = new Map<string, number[]>();
   const regions = new Set<string>();
+  let longest = 0;
   for await (const tiles of searchTilePages(finder, filter)) {
     signal.throwIfAborted();
     for (const tile of tiles) {
       for (const values of bandValueKinds(bands, [tile])) regions.add(regionName(tile, values));
+      longest = Math.max(longest, tile.end - tile.start);
       const key = trainingCellKey(tile);
       const known = times.get(key);
       if (known) known.push(tile.start);
       else times.set(key, [tile.start]);
     }
   }
-  return { places: [...times.values()], regions };
+  return { places: [...times.values()], regions, longest };
 }

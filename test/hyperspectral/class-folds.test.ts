@@ -266,6 +266,21 @@ test('a class in one square is not scored but named, for any seed', async (t) =>
   }
 });
 
+test('a class whose labels may be one field is named', async (t) => {
+  const { classify, labels } = await labelledGround(t, () => true);
+  const { raster } = labels;
+  const spread = (await classify()).results.warnings.join();
+  assert.doesNotMatch(spread, /perhaps as one field/);
+  const codes = inflateSync(Buffer.from(raster!.codes, 'base64'));
+  for (const at of codes.keys()) codes[at] = at % SIDE < SIDE / 2 ? 1 : 2;
+  const halves = { ...labels, raster: { ...raster!, codes: deflateSync(codes).toString('base64') } };
+  const { results } = await classify({ labels: halves });
+  assert.match(
+    results.warnings.join(),
+    /class 1, class 2: all labels touch each other, perhaps as one field/,
+  );
+});
+
 test('labels in one square of 32 pixels are scored by smaller squares, with a warning', async (t) => {
   const { classify } = await labelledGround(t, (column, row) => column < 28 && row < 28);
   const { status, results, error } = await classify();

@@ -282,6 +282,7 @@ function warningsOf({ classes, scores, labelled: { side } }: ClassifyFit, split:
     0,
   );
   const few = classes.filter((one) => one.squares < MIN_UNITS && !unscored.includes(one));
+  const oneField = classes.filter((one) => one.isOneField && !few.includes(one) && !unscored.includes(one));
   const single = side < SQUARE_SIDES[0];
   return [
     ...(unscored.length > 0
@@ -289,6 +290,11 @@ function warningsOf({ classes, scores, labelled: { side } }: ClassifyFit, split:
       : []),
     ...(few.length > 0
       ? [`${names(few)}: poorly supported, by labels in fewer than ${MIN_UNITS} squares of ground`]
+      : []),
+    ...(oneField.length > 0
+      ? [
+          `${names(oneField)}: all labels touch each other, perhaps as one field, so the accuracy on other fields is not known`,
+        ]
       : []),
     ...(unscoredPixels > 0 ? [`${unscoredPixels} labelled pixels are not scored`] : []),
     ...(single && split === 'place'

@@ -150,7 +150,14 @@ export interface LabelledSquares extends GroundSquares {
 
 export interface ClassifyFit {
   /** `pixels` and `squares`: those with labels of the class. */
-  classes: { code: number; name: string; pixels: number; squares: number; mean: number[] }[];
+  classes: {
+    code: number;
+    name: string;
+    pixels: number;
+    squares: number;
+    isOneField: boolean;
+    mean: number[];
+  }[];
   chosen: ClassifierCandidate;
   compared: ComparedClassifier[];
   scores: AccuracyScores;
@@ -184,7 +191,14 @@ const CANDIDATE_MEMBERS = {
 export const CLASSIFY_FIT = objectOf(
   {
     classes: listOf(
-      objectOf({ code: COUNT, name: TEXT, pixels: COUNT, squares: COUNT, mean: listOf(NUMBER) }),
+      objectOf({
+        code: COUNT,
+        name: TEXT,
+        pixels: COUNT,
+        squares: COUNT,
+        isOneField: { type: 'boolean' },
+        mean: listOf(NUMBER),
+      }),
     ),
     chosen: objectOf(CANDIDATE_MEMBERS),
     compared: listOf(
@@ -226,7 +240,7 @@ export async function fitMap(
   const training = trainingFacts(fitting, fitted);
   const weights = await bandWeights(fitting, chosen);
   const nameOf = (code: number) => labels.names?.[code] ?? defaultName(code);
-  const squaresWith = (code: number) => [...folds.counts.values()].filter((by) => by.has(code)).length;
+  const squaresWith = (code: number) => [...folds.counts].filter(([, by]) => by.has(code));
   return {
     map: {
       method,
@@ -239,7 +253,8 @@ export async function fitMap(
         name: nameOf(code),
         mean: Array.from(mean),
         pixels,
-        squares: squaresWith(code),
+        squares: squaresWith(code).length,
+        isOneField: isOneField(squaresWith(code)),
       })),
       chosen,
       compared,
@@ -256,6 +271,27 @@ export async function fitMap(
       ...(weights && { bandWeights: weights }),
     },
   };
+}
+
+/** Least part of the squares of a field that have labels of no other class. */
+const FIELD_SHARE = 0.5;
+
+/** True if the squares of a class, by column and row, touch each other and hardly have another class: they may be one field. */
+function isOneField(squares: [key: string, by: ReadonlyMap<number, number>][]): boolean {
+  if (squares.filter(([, by]) => by.size === 1).length < FIELD_SHARE * squares.length) return false;
+  const apart = new Set(squares.map(([key]) => key));
+  const [first] = apart;
+  const reached = first === undefined ? [] : [first];
+  apart.delete(first!);
+  for (const key of reached) {
+    const [column, row] = key.split(' ').map(Number) as [number, number];
+    for (const x of [-1, 0, 1])
+      for (const y of [-1, 0, 1]) {
+        const next = `${column + x} ${row + y}`;
+        if (apart.delete(next)) reached.push(next);
+      }
+  }
+  return apart.size === 0;
 }
 
 /** Name of a class whose labels have none. */

@@ -243,6 +243,8 @@ async function scoreTiles(context: ScoreContext, inputs: ScoreInputs, job: JobCo
   const engine = await selectEngineCached(inputs.engine);
   job.message(`scoring ${model.id} with ${engine.name}`);
   const part: ScorePart = { ...emptyCounts(), scored: [], lost: training.lost };
+  let total = 0;
+  for await (const _ of selectedTiles(storage, filter, job.isMine)) total++;
   const pool = new PredictPool(engine.name, cores);
   const scoreTile = async (tile: TileRecord) => {
     job.signal.throwIfAborted();
@@ -258,7 +260,7 @@ async function scoreTiles(context: ScoreContext, inputs: ScoreInputs, job: JobCo
       addFailure(part, job, tile.id, error, notScored);
     }
     const skipped = Object.values(part.skipped).reduce((sum, count) => sum + count, 0);
-    job.progress({ done: part.tiles, failed: part.failures, skipped });
+    job.progress({ total, done: part.tiles, failed: part.failures, skipped });
   };
   try {
     let batch: TileRecord[] = [];
