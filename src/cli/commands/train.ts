@@ -72,7 +72,7 @@ export function trainingTable(
       R2: validation.r2.toFixed(3),
       ...imageMeasures(validation),
       ...(tile?.msSsim && { 'tile MS-SSIM': imageMeasures(tile)['MS-SSIM'] }),
-      ...(adaptation && { 'MSE base': formatMse(adaptation.errors.base.mse) }),
+      ...(adaptation && adaptation.factor > 0 && { 'MSE base': formatMse(adaptation.errors.base.mse) }),
       ...(adaptation?.errors.fresh && { 'MSE fresh': formatMse(adaptation.errors.fresh.mse) }),
       'MSE linear': formatMse(baseline.linear.mse),
       'MSE mean': formatMse(baseline.mean.mse),
