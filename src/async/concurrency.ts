@@ -76,30 +76,36 @@ export class SerialQueue {
 }
 
 /**
- * Calls `work` on every item, at most `concurrency` at a time, and returns the results in the order of the items. After an error, no
- * further item is started. The first error is thrown once all started work has ended, so that the caller can clean up.
+ * Calls `work` on every item, at most `concurrency` at a time, and returns the results in the order of the items. A stream is read no
+ * further than items are worked on. After an error, no further item is started. The first error is thrown once all started work has ended,
+ * so that the caller can clean up.
  */
 export async function mapConcurrent<Item, Result>(
-  items: Item[],
+  items: Iterable<Item> | AsyncIterable<Item>,
   concurrency: number,
   work: (item: Item) => Promise<Result>,
 ): Promise<Result[]> {
-  const results: Result[] = new Array(items.length);
+  const source = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
+  const results: Result[] = [];
   const errors: unknown[] = [];
   let next = 0;
   const worker = async () => {
-    while (next < items.length && errors.length === 0) {
-      const index = next++;
+    while (errors.length === 0) {
       try {
-        results[index] = await work(items[index]);
+        const step = source.next();
+        const { done, value } = step instanceof Promise ? await step : step;
+        if (done) return;
+        const index = next++;
+        results[index] = await work(value);
       } catch (error) {
         errors.push(error);
       }
     }
   };
   await Promise.all(Array.from({ length: concurrency }, worker));
-  if (errors.length > 0) throw errors[0];
-  return results;
+  if (errors.length === 0) return results;
+  await source.return?.();
+  throw errors[0];
 }
 
 /**

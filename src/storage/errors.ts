@@ -144,7 +144,7 @@ export const modelNotFound = defineError(
   'TW_STORAGE_NO_MODEL',
   404,
   'No model has this id. `tilewright models` lists all models.',
-  (id: string) => `there is no model ${JSON.stringify(id)}; "tilewright models" lists all models`,
+  (id: string) => `the model ${JSON.stringify(id)} does not exist; "tilewright models" lists all models`,
 );
 
 export const modelVersionNotFound = defineError(

@@ -203,12 +203,12 @@ export async function trainOneModel(
       const some = next.slice(0, limit - used.length);
       next = next.slice(some.length);
       // Pinned until the end, because the tiles are read again to score the model.
-      const held = await pinTiles(
+      const pin = await pinTiles(
         storage,
         some.flatMap(({ cell }) => cell.tiles.map((tile) => ({ tile, groups: tile.groups }))),
       );
-      pinned.push(held);
-      if (held.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + held.fetched;
+      pinned.push(pin);
+      if (pin.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + pin.fetched;
       const read = await readCells(member, model, some, results);
       used.push(...read.used);
       patches = read.patches;
@@ -302,7 +302,7 @@ export async function trainOneModel(
     job.signal.removeEventListener('abort', end);
     door?.close();
     member.end();
-    for (const held of pinned) held.release();
+    for (const pin of pinned) pin.release();
   }
   return { results, files, cells: scored, ...(choice && { choice }) };
 }

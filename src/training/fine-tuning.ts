@@ -114,12 +114,12 @@ export function withOtherCells(
   train: Patches,
   samples: CellSample[],
 ): { patches: Patches; others: number; dates: string[] } {
-  const found = samples.filter((sample) => sample.cell !== cell);
-  if (found.length === 0) return { patches: train, others: 0, dates: [] };
-  const all = concatPatches(found.map(({ patches }) => patches));
+  const fromOthers = samples.filter((sample) => sample.cell !== cell);
+  if (fromOthers.length === 0) return { patches: train, others: 0, dates: [] };
+  const all = concatPatches(fromOthers.map(({ patches }) => patches));
   const others = subsamplePatches(all, Math.round(OTHERS_FRACTION * train.count));
   // Copies, because the sets become views of the result.
-  const dates = [...new Set(found.flatMap((sample) => sample.dates))].sort();
+  const dates = [...new Set(fromOthers.flatMap((sample) => sample.dates))].sort();
   return { patches: concatPatches([{ ...train }, { ...others }]), others: others.count, dates };
 }
 

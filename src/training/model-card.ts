@@ -94,8 +94,8 @@ export function trainingDates({ data, holdOut, distributed, adaptation }: CardDa
   const ofPlaces = new Map(distributed?.places.map((place) => [place.geocode, place.holdOut]));
   const isTrained = ({ id, datetime }: CardTile) => {
     // The id of a tile ends with a letter for its grid and its geocode.
-    const own = ofPlaces.get(id.slice(id.lastIndexOf('_') + 2)) ?? holdOut;
-    return own?.days ? !own.days.includes(datetime.slice(0, 10)) : !own?.from || datetime < own.from;
+    const { days, from } = ofPlaces.get(id.slice(id.lastIndexOf('_') + 2)) ?? holdOut ?? {};
+    return days ? !days.includes(datetime.slice(0, 10)) : !from || datetime < from;
   };
   return [...data.filter(isTrained).map(({ datetime }) => datetime), ...(adaptation?.dates ?? [])];
 }

@@ -140,15 +140,15 @@ export async function planReading(
   const date = acquisitionFiles(storage, bands, tile, dilate);
   if (!date) return { skipped: `they lack ${bands.join(', ')}` };
   const { pixelSize, values = 'reflectance', choice } = model.card as CardSummary;
-  const found = bandValueKinds(bands, [tile]);
-  if (found.some((one) => one !== values))
-    return { skipped: `their values are ${found.join(' and ')}, but the model was trained on ${values}` };
+  const kinds = bandValueKinds(bands, [tile]);
+  if (kinds.some((kind) => kind !== values))
+    return { skipped: `their values are ${kinds.join(' and ')}, but the model was trained on ${values}` };
   // Models of older versions have no pixel size, and read a tile at the size of its bands.
-  const own = coarsestGroup(bands, tile)!;
-  const size = pixelSize && modelPixels(pixelSize, tile, own, tile.geocode === model.geocode);
+  const coarsest = coarsestGroup(bands, tile)!;
+  const size = pixelSize && modelPixels(pixelSize, tile, coarsest, tile.geocode === model.geocode);
   if (size && 'skipped' in size) return size;
-  const read = { width: own.width, height: own.height, ...size };
-  const group = pixelSize?.group ?? own.name;
+  const read = { width: coarsest.width, height: coarsest.height, ...size };
+  const group = pixelSize?.group ?? coarsest.name;
   const readsPrior = hasPrior(model);
   const historyUse = choice?.history?.use;
   const history = historyUse ? await historyTiles(storage, spec, tile, historyUse) : [];

@@ -132,7 +132,8 @@ export async function withSelection(
       `tiles cover up to ${Math.round(longest / DAY_MS)} days: if these overlap, dates that are held out may share observations with those of the training, and scores are too good`,
     );
   let mode = trainingMode(inputs);
-  if (inputs.mode === undefined && mode === 'regional' && inputs.base === undefined) {
+  const isImplied = inputs.mode === undefined && inputs.base === undefined && inputs.fresh !== false;
+  if (isImplied && mode === 'regional') {
     if (regions.size > 1)
       job.log(
         'info',

@@ -60,7 +60,7 @@ test('score prints the errors of a model beside those of simple baselines', asyn
     [['classifier_test_gu33'], 2, /--labels FILE or --label-collection ID .*TW_CLI_LABELS/],
     [['ndvi'], 2, /must be the id of a model/],
     [['cloud-removal_test_gu33'], 1, /was not measured.*TW_TRAIN_SCORE/],
-    [['ndvi_test_gu3'], 1, /there is no model "ndvi_test_gu3".*TW_STORAGE_NO_MODEL/],
+    [['ndvi_test_gu3'], 1, /the model "ndvi_test_gu3" does not exist.*TW_STORAGE_NO_MODEL/],
     [[id, '--version', 'x'], 1, /TW_STORAGE_NO_MODEL_VERSION/],
     [[id, '--datetime', '1999'], 1, /no tile matches the filter; "tilewright query" lists tiles/],
   ] as const) {

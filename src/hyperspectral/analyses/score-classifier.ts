@@ -247,18 +247,11 @@ async function tallyTiles(
         add(tally);
         job.progress({ done: counts.tiles + 1, failed: counts.failures });
       });
-    let batch: Parameters<typeof scoreTile>[0][] = [];
-    const finish = async () => {
-      await mapConcurrent(batch, workers.threads + 1, scoreTile);
-      batch = [];
-    };
-    for await (const tile of selectedTiles(storage, filter, job.isMine)) {
+    await mapConcurrent(selectedTiles(storage, filter, job.isMine), workers.threads + 1, async (tile) => {
       const spectrum = applicableSpectrum(tile, card);
       if (typeof spectrum === 'string') addSkipped(counts, spectrum);
-      else batch.push({ tile, spectrum });
-      if (batch.length > 2 * workers.threads) await finish();
-    }
-    await finish();
+      else await scoreTile({ tile, spectrum });
+    });
   };
   if (method.kind !== 'net')
     await scoreAll((task) => workers.run({ ...task, method }, { signal: job.signal }));

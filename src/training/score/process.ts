@@ -263,16 +263,7 @@ async function scoreTiles(context: ScoreContext, inputs: ScoreInputs, job: JobCo
     job.progress({ total, done: part.tiles, failed: part.failures, skipped });
   };
   try {
-    let batch: TileRecord[] = [];
-    const finish = async () => {
-      await mapConcurrent(batch, 2 + pool.threads, scoreTile);
-      batch = [];
-    };
-    for await (const tile of selectedTiles(storage, filter, job.isMine)) {
-      batch.push(tile);
-      if (batch.length > 4 * pool.threads) await finish();
-    }
-    await finish();
+    await mapConcurrent(selectedTiles(storage, filter, job.isMine), 2 + pool.threads, scoreTile);
   } finally {
     pool.close();
   }
@@ -377,7 +368,11 @@ async function concludeScore(
   const trained = scored.filter((one) => !isScored(one));
   const distinct = (values: string[]) => new Set(values).size;
   const byPlace = new Map<string, ScoredSums[]>();
-  for (const one of used) byPlace.set(one.place, [...(byPlace.get(one.place) ?? []), one]);
+  for (const sums of used) {
+    const ofPlace = byPlace.get(sums.place);
+    if (ofPlace) ofPlace.push(sums);
+    else byPlace.set(sums.place, [sums]);
+  }
   const pool = (some: ScoredSums[]) =>
     scoresOf(
       some.map((one) => rowOf(one, one.applied)),

@@ -43,10 +43,10 @@ export async function trainingGround(
     if (parent === null) continue;
     const version = adaptation?.base.version ?? transfer?.version;
     const record = await models.get(parent);
-    const found = record && version && versionNamed(record, version);
-    if (!found) lost.push(`${parent}, version ${version}`);
-    else if (!lineage.some(({ id, version }) => id === found.id && version === found.version))
-      lineage.push(found);
+    const ancestor = record && version && versionNamed(record, version);
+    if (!ancestor) lost.push(`${parent}, version ${version}`);
+    else if (!lineage.some(({ id, version }) => id === ancestor.id && version === ancestor.version))
+      lineage.push(ancestor);
   }
   return {
     cellsAround: (tile) => places.flatMap((place) => cellAround(place, tile)),

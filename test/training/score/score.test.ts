@@ -196,7 +196,7 @@ test('a stored model is scored on other land and dates', async (t) => {
       const copy = await score({ collections: ['copy'], geocode: PLACE, ...TRAINED });
       assert.deepEqual(copy.trained, own.trained);
       assert.deepEqual(copy.questions, own.questions);
-      // Cells of another size: the ground is the same, whatever its tiles.
+      // Cells of another size cover the same ground.
       await ingest(node, { href: href[0], collection: 'fine', ...OPTIONS, precision: 6 });
       const fine = await score({ collections: ['fine'], geocode: PLACE, recurse: true });
       assert.equal(fine.values, 0);
