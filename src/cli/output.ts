@@ -323,3 +323,17 @@ export function questionRows(questions: NonNullable<TrainResults['questions']>):
   const titles = ['question', 'MSE', '95 %', ...baselines, `better than ${compared.join(', ')}`];
   return [titles, ...rows];
 }
+
+/** Says how many of the places count in "all places" with errors of training dates, because they held out none. */
+export function heldOutSummary({
+  models,
+  pooled,
+  questions = [],
+}: Pick<TrainResults, 'models' | 'pooled' | 'questions'>): string[] {
+  const all = models.reduce((sum, { distributed }) => sum + (distributed?.places.length ?? 1), 0);
+  const { places: dated = all } = questions.find(({ question }) => question === 'otherDates') ?? {};
+  if (!pooled || dated === all) return [];
+  return [
+    `${dated} of ${plural(all, 'place')} held out dates; in "all places", the others have their errors on other ground and dates of the training`,
+  ];
+}

@@ -84,20 +84,21 @@ export function cardSummary({
 }
 
 /** The members of a card that say on which dates the model was trained. */
-type CardDates = Pick<CardSummary, 'data' | 'holdOut' | 'distributed' | 'adaptation'>;
+type CardDates = Pick<CardSummary, 'data' | 'holdOut' | 'distributed' | 'adaptation' | 'transfer'>;
 
 /**
- * Returns the dates that trained a model: those of its card without the ones that their place held out, and those of the patches that other
- * places shared.
+ * Returns the dates that trained a model: those of its card without the ones that their place held out, those of the patches that other
+ * places shared, and those of its parent and the models that the parent started from.
  */
-export function trainingDates({ data, holdOut, distributed, adaptation }: CardDates): string[] {
+export function trainingDates({ data, holdOut, distributed, adaptation, transfer }: CardDates): string[] {
   const ofPlaces = new Map(distributed?.places.map((place) => [place.geocode, place.holdOut]));
   const isTrained = ({ id, datetime }: CardTile) => {
     // The id of a tile ends with a letter for its grid and its geocode.
     const { days, from } = ofPlaces.get(id.slice(id.lastIndexOf('_') + 2)) ?? holdOut ?? {};
     return days ? !days.includes(datetime.slice(0, 10)) : !from || datetime < from;
   };
-  return [...data.filter(isTrained).map(({ datetime }) => datetime), ...(adaptation?.dates ?? [])];
+  const dates = data.filter(isTrained).map(({ datetime }) => datetime);
+  return [...new Set([...dates, ...(adaptation?.dates ?? []), ...(transfer?.dates ?? [])])];
 }
 
 /** Returns a date of the training of a model that another training holds out, or that is close to one; undefined if none is. */
@@ -173,6 +174,8 @@ export interface TransferProvenance extends Omit<WarmStartResult, 'parent'> {
   fineTuning: FreezingSchedule;
   /** Version of the parent. */
   version?: string;
+  /** The dates that trained the parent and the models that it started from, RFC 3339. */
+  dates?: string[];
   /** Texture distance between the cell and the cell of the parent, as in `TextureIndex`. */
   distance?: number;
   /** The reason why it started fresh. */

@@ -21,6 +21,7 @@ import {
   type TransferPolicy,
   type TransferProvenance,
   trainedOn,
+  trainingDates,
 } from './model-card.js';
 import type { TextureIndex } from './texture/texture-index.js';
 import type { SourceModelFiles, WarmStartOptions, WarmStartResult } from './warm-start.js';
@@ -244,8 +245,9 @@ export function transferProvenance(
       : refused.map(({ id, reason }) => `${id}: ${reason}`).join('; ');
     return { parent: null, transfer: { ...plan, fresh, ...details } };
   }
-  const { id, version } = parent.model;
-  return { parent: id, transfer: { ...plan, version, distance: parent.distance, ...details } };
+  const { id, version, card } = parent.model;
+  const dates = trainingDates(card as CardSummary);
+  return { parent: id, transfer: { ...plan, version, dates, distance: parent.distance, ...details } };
 }
 
 /** A model that is or will be trained, by kind and cell. */

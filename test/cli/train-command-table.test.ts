@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { trainingTable } from '../../src/cli/commands/train.js';
+import { heldOutSummary } from '../../src/cli/output.js';
 import type { TrainResults } from '../../src/training/index.js';
 
 const model = (collection: string, geocode: string, mse: number) =>
@@ -19,6 +20,23 @@ test('models that are worse than the mean are marked, and collections are named 
   assert.match(both, /^collection +place +model/);
   assert.match(both, /a +u26xy +ndvi +1\.00e-1 +0/);
   assert.match(both, /b +u26xy +ndvi +3\.00e-1 \*.*\n\* worse than the mean of the training/);
+});
+
+test('places that held out no date are counted, because "all places" has their errors on training dates', () => {
+  const models = ['u26xw', 'u26xx', 'u26xy'].map((geocode) => model('a', geocode, 0.1));
+  const summary = (places: number | undefined) =>
+    heldOutSummary({
+      models,
+      pooled: {} as TrainResults['pooled'],
+      ...(places !== undefined && {
+        questions: [{ question: 'otherDates', places }] as TrainResults['questions'],
+      }),
+    });
+  assert.match(summary(2).join(), /^2 of 3 places held out dates; in "all places", the others /);
+  assert.deepEqual(summary(3), []);
+  assert.deepEqual(summary(undefined), []);
+  // Kinds of models have no common error.
+  assert.deepEqual(heldOutSummary({ models, pooled: null, questions: [] }), []);
 });
 
 test('adapted models that are clearly worse than their base are named', () => {

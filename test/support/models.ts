@@ -20,6 +20,7 @@ export interface ModelChange {
   /** 95 % interval of its skill. */
   skill?: [low: number, high: number];
   parent?: string;
+  transfer?: ModelCard['transfer'];
   /** Default: the place of the tiles. */
   geocode?: string;
   mode?: ModelCard['mode'];
@@ -40,6 +41,7 @@ export async function putModel(
     selection = mse,
     mean = mse,
     parent,
+    transfer,
     geocode = tiles[0]!.geocode,
     mode = 'partitioned',
     isHeldOut = true,
@@ -58,6 +60,7 @@ export async function putModel(
     filter: null,
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
     parent: parent ?? null,
+    ...(transfer && { transfer }),
     engine: { name: 'wasm', version: '4.22.0 on oneDNN 2.6.3', why: [] },
     seed,
     epochs: 3,

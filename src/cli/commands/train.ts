@@ -30,6 +30,7 @@ import {
 } from '../options.js';
 import {
   formatMse,
+  heldOutSummary,
   imageMeasures,
   logToStderr,
   print,
@@ -395,7 +396,9 @@ async function printResults(
 ): Promise<void> {
   const { summariseReasons, describeTraffic } = await import('../../training/index.js');
   for (const line of trainingTable(models, asked.length > 1, pooled)) print(line);
-  if (questions) for (const line of table(questionRows(questions))) print(line);
+  if (questions)
+    for (const line of [...table(questionRows(questions)), ...heldOutSummary({ models, pooled, questions })])
+      print(line);
   for (const { distributed } of models) if (distributed) print(describeTraffic(distributed));
   for (const reason of summariseReasons({ skipped, failed }, asked)) print(`no model for ${reason}`);
   const fresh = models.flatMap(({ geocode, model, transfer }) =>

@@ -38,7 +38,7 @@ export async function trainingGround(
       const heldOut = place.holdOut && { window: place.holdOut.window, ...(size && { size }) };
       places.push({ collection, grid, geocode: place.geocode, heldOut });
     }
-    for (const date of trainingDates({ ...rest, holdOut, distributed, adaptation }))
+    for (const date of trainingDates({ ...rest, holdOut, distributed, adaptation, transfer }))
       times.add(Date.parse(date));
     if (parent === null) continue;
     const version = adaptation?.base.version ?? transfer?.version;

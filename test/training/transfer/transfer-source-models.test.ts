@@ -8,6 +8,7 @@ import {
   type SourceModel,
   type SourceModelFinder,
   sourceModelFinder,
+  transferProvenance,
 } from '../../../src/training/transfer.js';
 import { randomStream } from '../../../src/utils/random.js';
 import { atEnd } from '../../support/at-end.js';
@@ -82,6 +83,40 @@ test('no cell starts from a model of an older version, or of a cell of another s
     found.parents.map(({ model }) => model.geocode),
     ['u201'],
   );
+});
+
+test('no cell starts from a model whose ancestors know a date that its training holds out', async (t) => {
+  const storage = await Storage.open(await tempFolder(t));
+  atEnd(t, () => storage.close());
+  const day = (geocode: string, start: number) => ({ ...tileIn(geocode), start: start * 86_400_000 });
+  const score = { mse: 0.01, mean: 0.02 };
+  const plan = { policy: 'similar', fineTuning: 'all', finders: new Map() } as const;
+  // Each starts from the model before it.
+  let parent = await putModel(storage, [day('u200', 10)], score);
+  const models = [parent];
+  for (const [geocode, start] of [
+    ['u201', 20],
+    ['u202', 30],
+  ] as const) {
+    const found = { parents: [{ model: parent, distance: 0.1 }] };
+    const started = { parent: { id: parent.id, version: parent.version } };
+    const provenance = transferProvenance(plan, { found, refused: [] }, started);
+    const change = { ...score, parent: parent.id, transfer: provenance.transfer };
+    parent = await putModel(storage, [day(geocode, start)], change);
+    models.push(parent);
+  }
+  // The cards of ancestors are not needed.
+  await storage.models.delete(models[0]!.id);
+  const usable = async (days: string[]) => {
+    const warnings: string[] = [];
+    const job = { id: 'another job', log: (_: string, text: string) => warnings.push(text) };
+    const sources = await availableSourceModels(storage, ['ndvi'], job, { heldOut: { days } });
+    return [sources.map(({ geocode }) => geocode).sort(), warnings.length];
+  };
+  assert.deepEqual(await usable(['1970-01-11']), [[], 1]);
+  assert.deepEqual(await usable(['1970-01-21']), [[], 1]);
+  assert.deepEqual(await usable(['1970-01-31']), [['u201'], 1]);
+  assert.deepEqual(await usable(['1970-03-01']), [['u201', 'u202'], 0]);
 });
 
 test('versions and parents are chosen by their errors on the selection patches, and not by those on the validation patches', async (t) => {
