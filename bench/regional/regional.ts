@@ -1,7 +1,7 @@
 /**
- * `regional`: models of a region, the default of `train`, beside models of single places, LightGBM and the simple candidates: on three kinds
- * of generated land, each with places of its own, on a real series, and on two real scenes of one date with three seeds. The errors are
- * those on the ground and dates that the training held out. TILEWRIGHT_BENCH_ONLY=ndvi measures one model.
+ * `regional`: models of a region, the default of `train`, beside models of single places, LightGBM and the simple candidates: on three
+ * kinds of generated land, each with places of its own, on a real series, and on two real scenes of one date with three seeds. The errors
+ * are those on the ground and dates that the training held out. TILEWRIGHT_BENCH_ONLY=ndvi measures one model.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
