@@ -83,25 +83,25 @@ export class FileCache {
     for await (const key of this.catalogue.superseded.keys()) superseded.add(key);
     const found: { folder: string; files: Map<string, CachedFile>; used: number }[] = [];
     await this.walk('tiles', 0, async (folder) => {
-      // Folders that are in use already are known.
-      if (this.find(folder) || (await this.catalogue.pending.has(folder))) return;
+      if (await this.catalogue.pending.has(folder)) return;
       const { files, used } = await this.filesOf(folder);
       if (files.size > 0) found.push({ folder, files, used });
     });
     if (this.isClosed) return;
     found.sort((a, b) => a.used - b.used);
-    // Folders that are in use already were used later than all of these.
+    // Folders that came into use in the meantime were used later than all of these.
     const inUse = [...this.ownEntries, ...this.evictFirst];
-    this.ownEntries.clear();
-    this.evictFirst.clear();
+    this.forget(inUse.map(([folder]) => folder));
     for (const { folder, files } of found) {
       const entry = this.entry(folder, !superseded.has(folder) && this.isOwn(tileOfFolder(folder)));
       for (const [name, file] of files) this.setFile(entry, name, file);
     }
     for (const [folder, entry] of inUse) {
+      const listed = this.find(folder)?.files ?? [];
       this.forget([folder]);
       (this.isOwn(tileOfFolder(folder)) ? this.ownEntries : this.evictFirst).set(folder, entry);
       this.bytes += entry.bytes;
+      for (const [name, file] of listed) if (!entry.files.has(name)) this.setFile(entry, name, file);
     }
   }
 

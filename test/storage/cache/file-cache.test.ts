@@ -1,8 +1,9 @@
 /** Eviction of local files. */
 import assert from 'node:assert/strict';
-import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { ColumnIndex } from '../../../src/storage/column-index/column-index.js';
 import { DataFolder } from '../../../src/storage/data-folder.js';
@@ -60,6 +61,46 @@ test('at start the times of files give the order; tiles of other nodes and old v
   assert.equal(cache.stats.bytes, 0);
   await cache.evict(1e9);
   assert.deepEqual(await present(dir), [folderOf(6)]);
+});
+
+test('files that are fetched, committed or dropped while the folder is listed at start count once', async (t) => {
+  const { dir, catalogue } = await openFolder(t);
+  const folders = [1, 2, 3, 4, 5, 6].map(folderOf);
+  const step = fc.record({
+    kind: fc.constantFrom('fetch', 'commit', 'forget', 'pin', 'evict'),
+    folder: fc.constantFrom(...folders),
+    bytes: fc.integer({ min: 1, max: 500 }),
+    // Turns of the event loop until the next step.
+    turns: fc.integer({ min: 0, max: 8 }),
+  });
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+    await rm(join(dir, 'tiles'), { recursive: true, force: true });
+    for (const folder of folders.slice(0, 3)) {
+      await write(dir, folder, 100);
+      await writeFile(join(dir, folder, '20m.tif'), Buffer.alloc(30));
+    }
+    const cache = new FileCache(dir, catalogue, () => true, 1e6, 0);
+    const loading = cache.load();
+    for (const { kind, folder, bytes, turns } of steps) {
+      if (kind === 'fetch' || kind === 'commit') await write(dir, folder, bytes);
+      if (kind === 'fetch') cache.set(folder, '10m.tif', { bytes, isVerified: true });
+      if (kind === 'commit') await cache.add([folder]);
+      if (kind === 'pin') cache.pin(folder)();
+      if (kind === 'evict') await cache.evict(1);
+      if (kind === 'forget') {
+        await rm(join(dir, folder), { recursive: true, force: true });
+        cache.forget([folder]);
+      }
+      for (let turn = 0; turn < turns; turn++) await setImmediate();
+    }
+    await loading;
+    await cache.evict(1e9);
+    assert.equal(cache.stats.bytes, 0);
+    assert.ok(cache.hasRoom(1e6));
+    assert.deepEqual(await present(dir), [], 'a file was not counted');
+    await cache.close();
+  });
+  await fc.assert(property, { seed: 52, numRuns: 60 });
 });
 
 test('pinned folders stay, and for a while after; recently used ones are evicted last', async (t) => {
