@@ -2,9 +2,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { Level } from 'level';
+import type { Level } from 'level';
 import { SerialQueue } from '../async/index.js';
-import { asStorageError, LevelWriter, makeFolderDurably } from '../storage/index.js';
+import { asStorageError, LevelWriter, makeFolderDurably, openLevel } from '../storage/index.js';
 import { coordinationRefused, leaseGone } from './errors.js';
 import type {
   CoordinationStore,
@@ -46,11 +46,10 @@ export class LevelStore implements CoordinationStore {
     this.writer = new LevelWriter(db);
   }
 
-  /** Opens the store and creates its folder if it does not exist. TW_STORAGE_LOCKED if another process has it open. */
+  /** Opens the store and creates its folder if it does not exist. Throws the errors of `openLevel`. */
   static async open(folder: string): Promise<LevelStore> {
-    const db = new Level<string, string>(folder);
+    const db = await openLevel<string>(folder);
     try {
-      await db.open();
       const store = new LevelStore(db, Number((await db.get(REVISION_KEY)) ?? FIRST_REVISION));
       await store.deleteStaleLeaseKeys();
       return store;

@@ -1,10 +1,10 @@
 /** The catalogue: typed tables of small records over LevelDB, and the only writer of it. */
 import { crc32 } from 'node:zlib';
-import { Level } from 'level';
-import { SerialQueue } from '../async/index.js';
+import type { Level } from 'level';
 import { TilewrightError } from '../errors.js';
-import { asStorageError, onDisk, writesStopped } from './disk.js';
+import { asStorageError, onDisk } from './disk.js';
 import { storageCorrupt } from './errors.js';
+import { type LevelChange, LevelWriter, openLevel } from './level.js';
 import type {
   ClusteringRecord,
   CollectionRecord,
@@ -172,58 +172,6 @@ export class Table<T> {
   }
 }
 
-/** One put or delete. */
-type LevelChange<V> = { type: 'put'; key: string; value: V } | { type: 'del'; key: string };
-
-/**
- * The only writer of a LevelDB.
- *
- * A write that fails, for instance because the disk is full, may leave a torn record in LevelDB's log. LevelDB keeps appending
- * behind that record, but the next open drops everything behind it. Therefore batches are written one after another, and none
- * after one that has failed. The next open finds all acknowledged batches and starts a new log. Only then is it known whether the
- * failed batch was made.
- */
-export class LevelWriter<V> {
-  private readonly batches = new SerialQueue();
-  private failed: unknown;
-
-  constructor(private readonly db: Level<string, V>) {}
-
-  /** Error of a failed batch, after which no more are accepted; undefined if none has failed. */
-  get writeError(): unknown {
-    return this.failed;
-  }
-
-  /**
-   * Writes all changes or none. If `sync` is false, a power cut may undo them after the promise has resolved. Throws TW_STORAGE_FULL,
-   * TW_STORAGE_READ_ONLY or TW_STORAGE_IO for the batch that fails, and the same code for every later one.
-   */
-  write(changes: readonly LevelChange<V>[], sync = true): Promise<void> {
-    return this.batches.run(() => this.writeNow(changes, sync));
-  }
-
-  /** Closes the database after the writes that were handed in before. */
-  async close(): Promise<void> {
-    await this.batches.idle();
-    await onDisk(this.db.location, () => this.db.close());
-  }
-
-  private async writeNow(changes: readonly LevelChange<V>[], sync: boolean): Promise<void> {
-    if (this.failed !== undefined) throw writesStopped(this.failed, this.db.location);
-    try {
-      // A chained batch takes half the time of an array.
-      const batch = this.db.batch();
-      for (const change of changes)
-        if (change.type === 'put') batch.put(change.key, change.value);
-        else batch.del(change.key);
-      await batch.write({ sync });
-    } catch (error) {
-      this.failed = asStorageError(error, this.db.location);
-      throw this.failed;
-    }
-  }
-}
-
 /** The log entry of a commit that changed tiles. */
 export interface IndexLogRecord {
   /** Random. Distinguishes commits with the same number after the folder was restored from a copy. */
@@ -294,12 +242,11 @@ export class Catalogue {
   }
 
   /**
-   * With `create`, a missing catalogue is created; without it, a missing one is an error. Throws TW_STORAGE_LOCKED if this or
-   * another process has it open.
+   * With `create`, a missing catalogue is created; without it, a missing one is an error. Throws the errors of `openLevel`.
    */
-  static async open(dir: string, create = true): Promise<Catalogue> {
-    const db = new Level<string, Buffer>(dir, { valueEncoding: 'buffer', createIfMissing: create });
-    await onDisk(dir, () => db.open());
+  static async open(dir: string, create = true, marker?: string): Promise<Catalogue> {
+    const options = { valueEncoding: 'buffer', createIfMissing: create };
+    const db = await openLevel<Buffer>(dir, options, marker);
     const catalogue = new Catalogue(dir, db);
     try {
       // Damaged ones are reported when their tiles are read, and by `verify`.

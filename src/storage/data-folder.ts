@@ -8,15 +8,9 @@ import { messageOf, type TilewrightError } from '../errors.js';
 import { parseJson, parseJsonOr } from '../utils/json-text.js';
 import { Catalogue, type CatalogueChange, type Table } from './catalogue.js';
 import { onDisk, orIfMissing } from './disk.js';
-import {
-  dataFolderIsStore,
-  noCatalogue,
-  storageCorrupt,
-  storageDamaged,
-  storageFormat,
-  storageLocked,
-} from './errors.js';
+import { dataFolderIsStore, noCatalogue, storageCorrupt, storageFormat, storageLocked } from './errors.js';
 import { fsyncPath, makeFolderDurably, removeVersions, writeFileDurably } from './files.js';
+import { markDamaged } from './level.js';
 
 /** A folder of another format is refused: its tiles have other files and pixel grids, and masks of another meaning. */
 const FOLDER_FORMAT = 4;
@@ -92,7 +86,7 @@ export class DataFolder {
 
   /** Marks the catalogue as one that has lost records, so that no process opens the folder. Returns TW_STORAGE_DAMAGED. */
   async markDamaged(reason: string): Promise<TilewrightError> {
-    return markDamaged(this.dir, reason);
+    return markDamaged(join(this.dir, 'catalogue'), join(this.dir, DAMAGED_MARKER), reason);
   }
 
   get lock(): LockInfo {
@@ -116,14 +110,10 @@ export class DataFolder {
 }
 
 async function openCatalogue(dir: string): Promise<Catalogue> {
-  const marker = join(dir, DAMAGED_MARKER);
-  if ((await readText(marker)) !== undefined) throw storageDamaged(dir, marker);
   const isNew = (await readIdentity(dir)) === undefined;
   if (!isNew && !existsSync(join(dir, 'catalogue'))) throw noCatalogue(dir);
   try {
-    const catalogue = await Catalogue.open(join(dir, 'catalogue'), isNew);
-    await refuseLostRecords(dir, catalogue);
-    return catalogue;
+    return await Catalogue.open(join(dir, 'catalogue'), isNew, join(dir, DAMAGED_MARKER));
   } catch (error) {
     if (!storageLocked.is(error)) throw error;
     const lock = await readLock(dir);
@@ -134,24 +124,6 @@ async function openCatalogue(dir: string): Promise<Catalogue> {
 
 /** A file that marks a catalogue that has lost records. */
 const DAMAGED_MARKER = 'damaged';
-
-/**
- * LevelDB drops unreadable parts of its log and reports this only in its file LOG. The tiles of lost records would look like
- * leftovers of an interrupted ingest and be removed, so the folder is not used until somebody has examined it.
- */
-async function refuseLostRecords(dir: string, catalogue: Catalogue): Promise<void> {
-  const log = await readText(join(dir, 'catalogue', 'LOG'));
-  const lost = log?.split('\n').find((line) => /dropping \d+ bytes|Corruption:/.test(line));
-  if (lost === undefined) return;
-  await catalogue.close();
-  throw await markDamaged(dir, lost);
-}
-
-async function markDamaged(dir: string, reason: string): Promise<TilewrightError> {
-  const marker = join(dir, DAMAGED_MARKER);
-  await onDisk(dir, () => writeFileDurably(marker, `${reason}\n`));
-  return storageDamaged(dir, marker);
-}
 
 async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
   const file = join(dir, 'node.json');

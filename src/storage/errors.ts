@@ -16,9 +16,9 @@ export const storageCorrupt = defineError(
 export const storageDamaged = defineError(
   'TW_STORAGE_DAMAGED',
   500,
-  'The catalogue has lost records, so the folder is not opened: the tiles of these records would be removed as leftovers. Restore the folder from a backup; or remove the file `damaged` to continue with the remaining records, and ingest the lost scenes again.',
-  (dir: string, marker: string) =>
-    `the catalogue of ${dir} has lost records; restore it from a backup, or remove ${marker} to continue with the remaining records`,
+  'The catalogue, or the coordination state of a single node, has lost records, so the folder is not opened: the tiles of lost records would be removed as leftovers. Restore the folder from a backup; or remove the file that the message names, `damaged` or `coordination.damaged`, to continue with the remaining records. Ingest the lost scenes again, and check subscriptions.',
+  (folder: string, marker: string) =>
+    `${folder} has lost records; restore the data folder from a backup, or remove ${marker} to continue with the remaining records`,
 );
 
 export const noCatalogue = defineError(

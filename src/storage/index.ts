@@ -4,7 +4,7 @@
  * `raster`.
  */
 
-export { Catalogue, type CatalogueChange, LevelWriter, sceneKey } from './catalogue.js';
+export { Catalogue, type CatalogueChange, sceneKey } from './catalogue.js';
 export { requireSameCells } from './collection-write.js';
 export { type CellKeyRange, isWithin, mergeRanges } from './column-index/cell-directory.js';
 export { ColumnIndex } from './column-index/column-index.js';
@@ -65,6 +65,7 @@ export {
   WORLD_CELL,
 } from './file-names.js';
 export { fsyncPath, makeFolderDurably, writeFileDurably, writeFileSynced } from './files.js';
+export { LevelWriter, openLevel } from './level.js';
 export {
   bestVersion,
   type ModelFileLocation,
