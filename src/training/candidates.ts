@@ -105,11 +105,18 @@ function historyWeights(spec: ModelSpec, none: number[]): number[] {
   return none.map((_, p) => (p === plane ? 1 : 0));
 }
 
-/** Returns the settings with the least error over the groups that are left out; the default without groups. */
-export function chooseRidge(spec: ModelSpec, folds: readonly FoldStatistics[]): RidgeSettings {
-  let best = { settings: { planes: planeSets(spec)[0]!, penalty: 1 }, error: Infinity };
+/**
+ * Returns the settings with the least error over the groups that are left out; the default without groups. If the rows without a group have
+ * no history, the regression reads the bands only.
+ */
+export function chooseRidge(
+  spec: ModelSpec,
+  { folds, readsHistory }: Pick<PlaceStatistics, 'folds' | 'readsHistory'>,
+): RidgeSettings {
+  const sets = planeSets(readsHistory ? spec : { ...spec, history: false });
+  let best = { settings: { planes: sets[0]!, penalty: 1 }, error: Infinity };
   if (folds.length === 0) return best.settings;
-  for (const planes of planeSets(spec))
+  for (const planes of sets)
     for (const penalty of PENALTIES) {
       const settings = { planes, penalty };
       const error = meanOf(linearErrors(spec, folds, 'ridge', settings));
@@ -170,24 +177,31 @@ function isWithinOneError({ errors }: Candidate, best: Candidate): boolean {
 /** Sums of a place or a region from which its linear candidates are fitted. */
 export interface PlaceStatistics {
   folds: FoldStatistics[];
+  /** False if the rows that train have no history while a group is left out, because only one other date remains. */
+  readsHistory: boolean;
   /** Over the training samples with a history, and over all. */
   withHistory: SufficientStatistics;
   all: SufficientStatistics;
 }
 
-/** Joins the sums of places by their days, as if their samples were one set. A place without a day has all its samples in training. */
+/**
+ * Joins the sums of places by their days, as if their samples were one set. A place without a day has all its samples in training. Places
+ * whose rows have no history without a day train nothing then, if others have one.
+ */
 export function joinStatistics(places: readonly PlaceStatistics[]): PlaceStatistics {
   const days = [...new Set(places.flatMap(({ folds }) => folds.map(({ day }) => day)))].sort();
   const sum = (all: readonly SufficientStatistics[]) => all.reduce(addSufficientStatistics);
+  const readsHistory = places.some((place) => place.readsHistory);
   return {
     folds: days.map((day) => {
-      const own = places.map(({ folds }) => folds.find((fold) => fold.day === day));
-      return {
-        day,
-        train: sum(places.map(({ withHistory }, i) => own[i]?.train ?? withHistory)),
-        scored: sum(own.flatMap((fold) => fold?.scored ?? [])),
-      };
+      const folds = places.map((place) => place.folds.find((fold) => fold.day === day));
+      const train = places.flatMap((place, i) => {
+        if (!folds[i]) return place.withHistory;
+        return place.readsHistory === readsHistory ? folds[i].train : [];
+      });
+      return { day, train: sum(train), scored: sum(folds.flatMap((fold) => fold?.scored ?? [])) };
     }),
+    readsHistory,
     withHistory: sum(places.map(({ withHistory }) => withHistory)),
     all: sum(places.map(({ all }) => all)),
   };

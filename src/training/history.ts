@@ -35,16 +35,9 @@ export function passesOf(days: Iterable<string>): Map<string, string> {
 export const isHistoryOf = (other: number, time: number, use: HistoryUse): boolean =>
   use !== 'none' && !isSamePass(other, time) && (use === 'all' || other < time);
 
-/**
- * True if models of a place with dates at these times can read a history: two dates of different passes, and another one without which they
- * can still be compared, because dates are left out to choose a model.
- */
-export function hasUsableHistory(times: readonly number[]): boolean {
-  return times.some((left) => {
-    const rest = times.filter((time) => !isSamePass(time, left));
-    return rest.some((time) => rest.some((other) => !isSamePass(other, time)));
-  });
-}
+/** True if a place with dates at these times has a history: two dates of different passes. */
+export const hasUsableHistory = (times: readonly number[]): boolean =>
+  times.some((time) => times.some((other) => !isSamePass(other, time)));
 
 /** Largest number of dates in a history: those nearest in time. */
 const MAX_HISTORY_DATES = 32;

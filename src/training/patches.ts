@@ -325,6 +325,26 @@ export function withoutHistory(spec: ModelSpec, set: Patches): Patches {
   return { ...set, inputs: set.inputs.map((value, i) => (i % set.inputBands < bands ? value : 0)) };
 }
 
+/** Returns the patches of a cell for a model that reads only the bands. */
+export function withoutHistoryPlanes(
+  { inputs: { length: bands } }: ModelSpec,
+  dataset: TrainValidationPatches,
+): TrainValidationPatches {
+  const { history, ...plain } = dataset;
+  if (!history) return dataset;
+  const bandsOf = (set: Patches): Patches => ({
+    ...set,
+    inputs: set.inputs.filter((_, i) => i % set.inputBands < bands),
+    inputBands: bands,
+  });
+  return {
+    ...plain,
+    train: bandsOf(plain.train),
+    validation: bandsOf(plain.validation),
+    ...(plain.selection && { selection: bandsOf(plain.selection) }),
+  };
+}
+
 /** Returns the reason why there are too few patches, from the masks of the images only; undefined if there are enough. */
 export function tooFewPatches(
   spec: ModelSpec,

@@ -31,7 +31,13 @@ import {
 import { buildModel } from './models/network.js';
 import { historyLayout, type ModelSpec, withHistory } from './models/spec.js';
 import { setWeights } from './models/weights.js';
-import { concatPatches, type DatedPatches, type TrainValidationPatches, withoutHistory } from './patches.js';
+import {
+  concatPatches,
+  type DatedPatches,
+  type Patches,
+  type TrainValidationPatches,
+  withoutHistory,
+} from './patches.js';
 import {
   type HistoryChoice,
   type ModelChoice,
@@ -40,7 +46,7 @@ import {
   reportOf,
   type TrainedCell,
 } from './report.js';
-import { addSufficientStatistics, type LinearModel } from './ridge-regression.js';
+import { addSufficientStatistics, type LinearModel, type SufficientStatistics } from './ridge-regression.js';
 import { type TrainOptions, type TrainResult, trainModel } from './training-loop.js';
 import { readSourceWeights, type SourceModelFiles } from './warm-start.js';
 
@@ -56,17 +62,34 @@ export const hasPlane = (spec: ModelSpec) => spec.inputs.length + historyLayout(
 /** Sums over the training patches, with each group of dates left out in turn. Groups without a sample on either side are omitted. */
 export function placeStatistics(plain: ModelSpec, { train, history }: HistoryDataset): PlaceStatistics {
   const has = hasPlane(plain);
-  const folds = history.days.flatMap((day, group): FoldStatistics[] => {
-    const { train, scored } = history.leaveOut([group]);
-    if (train.count === 0 || scored[0]!.length === 0) return [];
-    const fold = {
-      day,
-      train: historyStatistics(train, has),
-      scored: scored[0]!.map((set) => historyStatistics(set, has)).reduce(addSufficientStatistics),
-    };
-    return fold.train.count > 0 && fold.scored.count > 0 ? [fold] : [];
-  });
-  return { folds, withHistory: historyStatistics(train, has), all: sufficientStatistics(train) };
+  const withoutGroups = history.days.map((_, group) => history.leaveOut([group]));
+  const foldsOf = (rows: (train: Patches) => SufficientStatistics) =>
+    withoutGroups.flatMap(({ train, scored }, group): FoldStatistics[] => {
+      if (train.count === 0 || scored[0]!.length === 0) return [];
+      const fold = {
+        day: history.days[group]!,
+        train: rows(train),
+        scored: scored[0]!.map((set) => historyStatistics(set, has)).reduce(addSufficientStatistics),
+      };
+      return fold.train.count > 0 && fold.scored.count > 0 ? [fold] : [];
+    });
+  const folds = foldsOf((rows) => historyStatistics(rows, has));
+  const readsHistory = folds.length > 0;
+  return {
+    folds: readsHistory ? folds : foldsOf(sufficientStatistics),
+    readsHistory,
+    withHistory: historyStatistics(train, has),
+    all: sufficientStatistics(train),
+  };
+}
+
+/**
+ * True if the bands predict the dates of a place or region better than its mean and its history do, where too few dates let a network read
+ * a history. A model of the bands is then chosen on ground that is left out.
+ */
+export function bandsSuffice(plain: ModelSpec, statistics: PlaceStatistics): boolean {
+  if (statistics.readsHistory || statistics.folds.length === 0) return false;
+  return simplestCandidate(chooseLinear(withHistory(plain), statistics).candidates).name === 'ridge';
 }
 
 /** The linear candidates of a place: their errors in selection, and the functions that they fit to all of its dates. */
@@ -79,9 +102,10 @@ export interface LinearChoice {
 }
 
 /** Chooses the settings of the ridge regression, and the function for pixels without a history, for a place or a region. */
-export function chooseLinear(spec: ModelSpec, { folds, withHistory, all }: PlaceStatistics): LinearChoice {
+export function chooseLinear(spec: ModelSpec, statistics: PlaceStatistics): LinearChoice {
+  const { folds, withHistory, all } = statistics;
   const plain = { ...spec, history: false };
-  const [settings, plainSettings] = [spec, plain].map((some) => chooseRidge(some, folds)) as [
+  const [settings, plainSettings] = [spec, plain].map((some) => chooseRidge(some, statistics)) as [
     RidgeSettings,
     RidgeSettings,
   ];
@@ -123,16 +147,16 @@ export interface NetworkCandidate {
  * regression of the same half on the other groups. The error of each group is that of the ridge regression without this group, plus
  * the difference after the epoch that the other training chooses, so that no group chooses its own epoch. `trainWithout` trains without
  * some groups, and returns for each epoch the mean squared error of each of them less that of the ridge regression; undefined if it has too
- * few patches. Returns undefined if it cannot be trained, or if no epoch improves on the ridge regression.
+ * few patches. Returns undefined if it cannot be trained, reads no history, or if no epoch improves on the ridge regression.
  */
 export async function networkCandidate(
   spec: ModelSpec,
-  { folds }: PlaceStatistics,
+  { folds, readsHistory }: PlaceStatistics,
   { candidates }: LinearChoice,
   { name, epochs = spec.epochs, onEpoch }: Pick<TrainOptions, 'epochs' | 'onEpoch'> & { name: CandidateName },
   trainWithout: (groups: number[], options: HalfTraining) => Promise<number[][] | undefined>,
 ): Promise<NetworkCandidate | undefined> {
-  if (folds.length < 2) return undefined;
+  if (folds.length < 2 || !readsHistory) return undefined;
   const ridge = candidates.at(-1)!;
   const half = Math.max(1, Math.round(epochs / 2));
   const sides: { groups: number[]; byEpoch: number[][]; best: number }[] = [];

@@ -25,8 +25,8 @@ import { getModelSpec } from './models/builtin.js';
 import { buildModel } from './models/network.js';
 import type { ModelSpec } from './models/spec.js';
 import { saveModel } from './models/weights.js';
-import { subsamplePatches, type TrainValidationPatches } from './patches.js';
-import { hasHistory, loadBase, scoreBase, trainChosen } from './selection.js';
+import { subsamplePatches, type TrainValidationPatches, withoutHistoryPlanes } from './patches.js';
+import { bandsSuffice, hasHistory, loadBase, placeStatistics, scoreBase, trainChosen } from './selection.js';
 import { scoreTile } from './tile-scores.js';
 import {
   type AdaptationStep,
@@ -82,7 +82,15 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const spec = getModelSpec(name);
   const data = await readCellDataset(spec, task, rastersFor(task, keep));
   if ('skipped' in data) return { skipped: data.skipped };
-  const { dataset, source, bytesRead } = data;
+  const { source, bytesRead } = data;
+  const { adaptation } = task;
+  // A base that reads histories does not know ground that has changed since.
+  const isChanged = adaptation?.step === 'fine-tune' && adaptation.hasChanged;
+  const shared = adaptation?.choice && !isChanged && { ...adaptation, choice: adaptation.choice };
+  const readsBands =
+    (adaptation && !adaptation.choice) ||
+    (!shared && hasHistory(data.dataset) && bandsSuffice(spec, placeStatistics(spec, data.dataset)));
+  const dataset = readsBands ? withoutHistoryPlanes(spec, data.dataset) : data.dataset;
   const trainedDates = dataset.trainingImages.map((i) => task.dates[i]!);
   const dates = trainedDates.map(({ time }) => new Date(time).toISOString());
   const scoreTileOf = (model: LayersModel, range: DisplayRange) =>
@@ -96,17 +104,13 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
         });
   const onEpoch = (epoch: EpochLosses) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS });
   const seconds = () => (performance.now() - started) / 1000;
-  const { adaptation } = task;
   const leak = adaptation && groundSeenByBase(dataset, adaptation);
   if (leak) return { skipped: leak };
   if (adaptation?.step === 'sample') {
     const patches = subsamplePatches(dataset.train, adaptation.patches);
     return { sample: encodeSample({ cell: task.cell ?? task.id, dates, patches }) };
   }
-  // A base that reads histories does not know ground that has changed since.
-  const isChanged = adaptation?.step === 'fine-tune' && adaptation.hasChanged;
-  if (adaptation?.choice && hasHistory(dataset) && !isChanged) {
-    const shared = { ...adaptation, choice: adaptation.choice };
+  if (shared && hasHistory(dataset)) {
     const { model, ...scored } = await scoreBase(tf, spec, dataset, shared, {
       ...{ seed, scoreTile: scoreTileOf, dates },
     });
@@ -145,7 +149,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const base = adaptation?.choice && {
     base: { id: adaptation.base.id, version: adaptation.base.version },
     ...{ factor: 1, patches: dataset.train.count, others: 0 },
-    errors: { base: await baseScore(loaded, spec, dataset, adaptation) },
+    errors: { base: await baseScore(loaded, spec, data.dataset, adaptation) },
   };
   return {
     trained: {

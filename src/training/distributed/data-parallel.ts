@@ -25,11 +25,18 @@ import {
 import type { DisplayRange } from '../image-metrics.js';
 import { asVariables, cosineLearningRate } from '../learner.js';
 import { type ModelSpec, startsWithLinearFit, withHistory } from '../models/spec.js';
-import { concatPatches, filledOnly, type Patches, type TrainValidationPatches } from '../patches.js';
+import {
+  concatPatches,
+  filledOnly,
+  type Patches,
+  type TrainValidationPatches,
+  withoutHistoryPlanes,
+} from '../patches.js';
 import { type ModelChoice, reportOf } from '../report.js';
 import { addSufficientStatistics, type LinearModel, ridge } from '../ridge-regression.js';
 import {
   afterChoice,
+  bandsSuffice,
   choiceOf,
   chooseLinear,
   type HistoryDataset,
@@ -149,10 +156,9 @@ export async function trainDataParallel(
   options: DataParallelOptions,
 ): Promise<{ model: LayersModel; trained: DataParallelResult }> {
   const started = performance.now();
-  const datasets = cells.map(({ dataset }) => dataset);
-  const region = datasets.every(hasHistory)
-    ? await chooseInRegion(tf, plain, datasets, ring, options)
-    : undefined;
+  const all = cells.map(({ dataset }) => dataset);
+  const region = all.every(hasHistory) ? await chooseInRegion(tf, plain, all, ring, options) : undefined;
+  const datasets = region ? all : all.map((dataset) => withoutHistoryPlanes(plain, dataset));
   const spec = region ? region.spec : plain;
   const network = region?.choice.serves === 'regional' || !region;
   const learned: RingTraining = network
@@ -163,7 +169,8 @@ export async function trainDataParallel(
   const parameters = Math.max(learned.parameters, region?.halves.parameters ?? 0);
   try {
     const scored: CellScore[] = [];
-    for (const cell of cells) scored.push(await scoreOf(tf, spec, learned.model, cell, region));
+    for (const [i, cell] of cells.entries())
+      scored.push(await scoreOf(tf, spec, learned.model, { ...cell, dataset: datasets[i]! }, region));
     const own: RankContribution = {
       places: scored,
       patches: datasets.reduce((sum, { train }) => sum + train.count, 0),
@@ -208,16 +215,18 @@ interface RegionChoice {
   linearModel(): LayersModel;
 }
 
+/** Undefined if a model of the bands is to be trained, see `bandsSuffice`. */
 async function chooseInRegion(
   tf: Tf,
   plain: ModelSpec,
   datasets: HistoryDataset[],
   ring: ProcessGroup,
   options: DataParallelOptions,
-): Promise<RegionChoice> {
+): Promise<RegionChoice | undefined> {
   const spec = withHistory(plain);
   const own = joinStatistics(datasets.map((dataset) => placeStatistics(plain, dataset)));
   const region = joinStatistics(await allGather(ring, own));
+  if (bandsSuffice(plain, region)) return undefined;
   const linear = chooseLinear(spec, region);
   const halves = { ...NO_STEPS };
   const network = await ringCandidate(tf, spec, datasets, ring, linear, region, options, halves);

@@ -112,14 +112,14 @@ describe('sums of samples', () => {
   });
 
   it('of places join by day as the samples of all do', () => {
-    const place = (days: string[], rows: Rows[]): PlaceStatistics => {
+    const place = (days: string[], rows: Rows[], readsHistory = true): PlaceStatistics => {
       const all = sumsOf({ x: rows.flatMap(({ x }) => x), y: rows.flatMap(({ y }) => y) });
       const folds = days.map((day, i) => {
         const others = rows.filter((_, k) => k !== i);
         const train = sumsOf({ x: others.flatMap(({ x }) => x), y: others.flatMap(({ y }) => y) });
         return { day, train, scored: sumsOf(rows[i]!) };
       });
-      return { folds, withHistory: all, all };
+      return { folds, readsHistory, withHistory: all, all };
     };
     const near = (a: SufficientStatistics, b: SufficientStatistics) => {
       const flat = (sums: SufficientStatistics) => [
@@ -147,6 +147,16 @@ describe('sums of samples', () => {
         near(joined.folds[1]!.scored, joinRows(b, c));
         near(joined.folds[2]!.train, joinRows(a, b, c));
         near(joined.all, joinRows(a, b, c, d));
+        // A place of two dates has no history without one of them.
+        const pair = place(['1', '2'], [a, b], false);
+        const mixed = joinStatistics([pair, place(['2', '3'], [c, d])]);
+        assert.ok(mixed.readsHistory);
+        near(mixed.folds[0]!.train, joinRows(c, d));
+        near(mixed.folds[1]!.train, joinRows(d));
+        near(mixed.folds[1]!.scored, joinRows(b, c));
+        const pairs = joinStatistics([pair, place(['2', '3'], [c, d], false)]);
+        assert.ok(!pairs.readsHistory);
+        near(pairs.folds[1]!.train, joinRows(a, d));
       }),
       { seed: 42, numRuns: 30 },
     );
@@ -165,17 +175,18 @@ describe('the linear candidates of a place', () => {
       return { x, y: x.map((row) => row[history]! + share * row[0]! + 0.05 * (next() - 0.5)) };
     };
     const days = Array.from({ length: 6 }, day);
-    return days.map((own, i) => {
+    const all = days.map((own, i) => {
       const others = days.filter((_, k) => k !== i);
       const train = { x: others.flatMap(({ x }) => x), y: others.flatMap(({ y }) => y) };
       return { day: String(i), train: sumsOf(train), scored: sumsOf(own) };
     });
+    return { folds: all, readsHistory: true };
   };
 
   it('are the history where it says everything, and the ridge regression where colours add to it', () => {
     const served = (share: number) => {
       const own = folds(share, 5);
-      return simplestCandidate(linearCandidates(spec, own, chooseRidge(spec, own)));
+      return simplestCandidate(linearCandidates(spec, own.folds, chooseRidge(spec, own)));
     };
     assert.equal(served(0).name, 'history');
     const { name, error } = served(0.5);
@@ -187,13 +198,15 @@ describe('the linear candidates of a place', () => {
     const own = folds(0.5, 9);
     const settings = chooseRidge(spec, own);
     assert.ok(planeSets(spec).some((set) => String(set) === String(settings.planes)));
-    const { weights } = fitLinear(spec, own[0]!.train, 'ridge', settings);
+    const { weights } = fitLinear(spec, own.folds[0]!.train, 'ridge', settings);
     weights[0]!.forEach((weight, plane) => {
       assert.equal(weight === 0, !settings.planes.includes(plane));
     });
+    const bands = chooseRidge(spec, { ...own, readsHistory: false });
+    assert.deepEqual(bands.planes, planeSets(getModelSpec('ndvi'))[0]);
     const plain = getModelSpec('ndvi');
     assert.deepEqual(
-      linearCandidates(plain, own, chooseRidge(plain, own)).map(({ name }) => name),
+      linearCandidates(plain, own.folds, chooseRidge(plain, own)).map(({ name }) => name),
       ['mean', 'ridge'],
     );
   });

@@ -153,3 +153,41 @@ test('models that know a held-out date are refused as bases, and left out as par
   const { models } = await runProcess<TrainResults>(node, 'train', { ...again, holdOut: [days[1]!] });
   assert.equal(models.length, 1);
 });
+
+test('of two dates, the history serves where the bands of one do not predict the other, else a model of the bands', async (t) => {
+  const folder = await tempFolder(t);
+  const files = await writeSentinelLikeSeries(join(folder, 'series'), {
+    ...{ name: 'series', region: REGIONS.fields, seed: 3 },
+    dates: Array.from({ length: 3 }, (_, i) => ({ datetime: timeOf(i), cloudShare: 0 })),
+    ...{ origin: { x: 421_330, y: 5_798_810 }, size: { width: 240, height: 240 } },
+  });
+  // Another scale leaves the target, a ratio, and changes the bands: as if a producer had stretched each date.
+  for (const [name, scales] of [
+    ['stretched', [0.0001, 0.0003, 0.00004]],
+    ['alike', [0.0001, 0.0001, 0.0001]],
+  ] as const)
+    await t.test(name, async (t) => {
+      const node = await testNode(t, join(folder, name));
+      for (const [i, { path }] of files.entries())
+        await ingest(node, { href: path, collection: 's', precision: 5, scale: scales[i], maskBand: 5 });
+      const training = { model: 'ndvi', epochs: 2, holdOut: [timeOf(2).slice(0, 10)] };
+      for (const mode of ['partitioned', 'regional']) {
+        const { models, questions } = await runProcess<TrainResults>(node, 'train', { ...training, mode });
+        const card: ModelCard = (await node.server.inject(`/models/${models[0]!.id}/card.json`)).json();
+        if (name === 'alike') {
+          assert.ok(!card.choice?.history, `${mode}: ${JSON.stringify(card.choice)}`);
+          assert.ok(card.losses.length > 0, mode);
+          continue;
+        }
+        assert.equal(card.choice!.serves, 'history', mode);
+        assert.deepEqual(
+          card.choice!.candidates.map(({ name }) => name),
+          ['mean', 'history', 'ridge'],
+        );
+        const { errors } = questions!.find(({ question }) => question === 'otherDates')!;
+        assert.ok(errors.model < 0.5 * errors.mean, `${mode}: ${JSON.stringify(errors)}`);
+        const predicted = await runProcess<PredictResults>(node, 'predict', { model: 'ndvi' });
+        assert.equal(predicted.tiles, 3);
+      }
+    });
+});
