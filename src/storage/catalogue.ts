@@ -63,6 +63,11 @@ interface ValueCodec<T> {
   decode(key: string, stored: unknown): T;
 }
 
+const prefixOf = (table: string) => `!${table}!`;
+
+/** The tables whose records are counted. */
+const COUNTED_TABLES = ['collections', 'scenes', 'models'] as const;
+
 /**
  * Records of one kind, ordered by their keys. Keys are ASCII; on disk they are those of level's sublevel `name`. Every
  * read verifies the record's CRC and throws TW_STORAGE_CORRUPT.
@@ -75,7 +80,7 @@ export class Table<T> {
     private readonly db: Level<string, Buffer>,
     private readonly codec?: ValueCodec<T>,
   ) {
-    this.prefix = `!${name}!`;
+    this.prefix = prefixOf(name);
   }
 
   /** The change that stores a record. */
@@ -223,7 +228,7 @@ export class Catalogue {
     readonly dir: string,
     db: Level<string, Buffer>,
   ) {
-    this.writer = new LevelWriter(db);
+    this.writer = new LevelWriter(db, COUNTED_TABLES.map(prefixOf));
     const table = <T>(name: string) => new Table<T>(name, db);
     this.collections = table('collections');
     this.scenes = table('scenes');
@@ -268,6 +273,12 @@ export class Catalogue {
     const puts = layouts.map(([key, layout]) => this.layouts.set(key, layout));
     await this.writer.write([...puts, ...changes], sync);
     this.tileLayouts.markWritten(layouts);
+  }
+
+  /** Numbers of records. The first call reads their keys; later ones answer from memory. */
+  async counts(): Promise<Record<(typeof COUNTED_TABLES)[number], number>> {
+    const [collections = 0, scenes = 0, models = 0] = await this.writer.counts();
+    return { collections, scenes, models };
   }
 
   /** Error of a failed write, after which only the next open can tell what is on disk; undefined if none has failed. */

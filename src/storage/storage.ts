@@ -372,12 +372,9 @@ export class Storage {
   // Maintenance
 
   async stats(): Promise<StorageStats> {
-    const { collections, scenes, models } = this.catalogue;
     return {
-      collections: await count(collections.keys()),
-      scenes: await count(scenes.keys()),
+      ...(await this.catalogue.counts()),
       tiles: this.index.size,
-      models: await count(models.keys()),
       sweepError: messageOrNull(this.versionGc.lastError),
       snapshotError: messageOrNull(this.persistentIndex.snapshotError),
       writeError: messageOrNull(this.catalogue.writeError),
@@ -402,9 +399,3 @@ export class Storage {
 }
 
 const messageOrNull = (error: unknown) => (error === undefined ? null : messageOf(error));
-
-async function count(items: AsyncIterable<unknown>): Promise<number> {
-  let n = 0;
-  for await (const _ of items) n++;
-  return n;
-}

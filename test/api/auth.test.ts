@@ -65,6 +65,15 @@ test('each scope allows what it names', async (t) => {
   }
 });
 
+test('the state of a server is open, and what it says of the store is not', async (t) => {
+  const { ask } = await asking(t, { token: 'w', readToken: 'r' });
+  const health = async (token?: string) => Object.keys((await ask('GET', '/health', token)).json());
+  assert.deepEqual(await health(), ['status']);
+  assert.deepEqual(await health('wrong'), ['status']);
+  for (const token of ['r', 'w', 'owner'])
+    assert.deepEqual((await health(token)).slice(0, 4), ['status', 'node', 'version', 'collections']);
+});
+
 test('a refusal says what is missing', async (t) => {
   const { ask } = await asking(t, { token: 'w', readToken: 'r' });
   const challenge = async (...args: Parameters<typeof ask>) =>

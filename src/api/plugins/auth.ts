@@ -64,6 +64,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** True if the request carries the secret of the data folder's lock, which only the user who runs the server can read. */
     isOwner: boolean;
+    /** True if the request may read the data of the store, also on a route that is open to all. */
+    mayRead: boolean;
     /** Set for a request that another node forwards: the address by which the client reached that node. */
     forwardedBaseUrl: string | undefined;
   }
@@ -130,6 +132,7 @@ export function registerAuth(server: FastifyInstance, options: AccessOptions): v
   const guarded = Boolean(token || readToken);
   const rate = new RateLimit(options.rateLimit ?? (guarded ? DEFAULT_RATE_LIMIT : 0));
   server.decorateRequest('isOwner', false);
+  server.decorateRequest('mayRead', false);
   server.decorateRequest('forwardedBaseUrl', undefined);
   server.addHook('onRequest', async (request, reply) => {
     const host = request.headers.host ?? '';
@@ -143,6 +146,7 @@ export function registerAuth(server: FastifyInstance, options: AccessOptions): v
     request.isOwner = secretsEqual(given, ownerSecret);
     const mayWrite = request.isOwner || secretsEqual(given, token);
     const mayRead = mayWrite || secretsEqual(given, readToken) || !readToken;
+    request.mayRead = mayRead;
     const { write = false, open = false } = request.routeOptions.config;
     if (!write) {
       reply

@@ -260,15 +260,17 @@ export const operationRoutes: RouteGroup = async (server, { services }) => {
     {
       // A supervisor of the process has no token.
       config: { open: true },
-      ...describe('State of the node, its counts and its errors', {
+      ...describe('State of the node; with the right to read also its counts and its errors', {
         200: jsonResponse('Health', 'The node is up'),
       }),
     },
-    async () => ({
+    async ({ mayRead }) => ({
       status: 'ok',
-      node: services.nodeId,
-      version: services.version,
-      ...(await services.storage.stats()),
+      ...(mayRead && {
+        node: services.nodeId,
+        version: services.version,
+        ...(await services.storage.stats()),
+      }),
     }),
   );
 
