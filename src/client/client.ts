@@ -40,12 +40,12 @@ export interface RunHooks {
   onLog?(line: LogLine): void;
 }
 
-interface ScenePage {
-  scenes: SceneSummary[];
-  links: { rel: string; href: string }[];
+interface Link {
+  rel: string;
+  href: string;
 }
 
-/** Scenes of a page. */
+/** Scenes or models of a page. */
 const PAGE_SIZE = 1000;
 
 /** The interval of polls grows from the first to the second value. */
@@ -290,8 +290,10 @@ export class Client {
   }
 
   /** `damaged` has the ids of models with a damaged record. */
-  models(): Promise<{ models: { id: string }[]; damaged?: string[] }> {
-    return this.ask('GET', '/models', 'models');
+  async models(): Promise<{ models: { id: string }[]; damaged?: string[] }> {
+    const pages = await this.pages<{ models: { id: string }[]; damaged?: string[] }>('/models', 'models');
+    const damaged = pages.flatMap((page) => page.damaged ?? []);
+    return { models: pages.flatMap(({ models }) => models), ...(damaged.length > 0 && { damaged }) };
   }
 
   /** A version of a model with its card; `latest` and `best` are accepted. Throws TW_STORAGE_NO_MODEL, TW_STORAGE_NO_MODEL_VERSION. */
@@ -349,12 +351,18 @@ export class Client {
   /** The scenes of a collection, ordered by id. */
   async scenes(collection: string): Promise<SceneSummary[]> {
     const path = `/collections/${encodeURIComponent(collection)}/scenes`;
-    const all: SceneSummary[] = [];
+    const pages = await this.pages<{ scenes: SceneSummary[] }>(path, 'scenes');
+    return pages.flatMap(({ scenes }) => scenes);
+  }
+
+  /** All pages of a list. */
+  private async pages<T extends object>(path: string, member: keyof T & string): Promise<T[]> {
+    const all: T[] = [];
     const query = new URLSearchParams({ limit: String(PAGE_SIZE) });
     for (;;) {
-      const { scenes, links } = await this.ask<ScenePage>('GET', `${path}?${query}`, 'scenes');
-      all.push(...scenes);
-      const next = links.find(({ rel }) => rel === 'next');
+      const page = await this.ask<T & { links: Link[] }>('GET', `${path}?${query}`, member);
+      all.push(page);
+      const next = page.links.find(({ rel }) => rel === 'next');
       if (!next) return all;
       query.set('token', new URL(next.href).searchParams.get('token') ?? '');
     }

@@ -98,9 +98,11 @@ export class ModelStore {
     return scanned;
   }
 
-  /** All models; continues after a damaged record. */
-  scanAll(): AsyncGenerator<ScanResult<ModelRecord>> {
-    return this.folder.catalogue.models.scan();
+  /** All models in the order of their ids, or at most `limit` after the id `after`; continues after a damaged record. */
+  scanAll(
+    range: { after?: string | undefined; limit?: number } = {},
+  ): AsyncGenerator<ScanResult<ModelRecord>> {
+    return this.folder.catalogue.models.scan(range);
   }
 
   /** Absolute path of one file of a model. Throws TW_STORAGE_BAD_NAME. */

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { inProcessTransport } from '../../src/cli/connection.js';
+import { Client } from '../../src/client/index.js';
 import { openNode } from '../../src/node.js';
-import { versionsOf } from '../../src/storage/index.js';
+import { type TileRecord, versionsOf } from '../../src/storage/index.js';
 import { exportOnnx } from '../../src/training/index.js';
 import { atEnd } from '../support/at-end.js';
 import { putModel } from '../support/models.js';
@@ -14,6 +16,30 @@ import { storageProblems } from '../support/storage-problems.js';
 import { tempFolder } from '../support/temp.js';
 
 const DESCRIPTION = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 5 };
+
+test('models are listed in pages of any size', async (t) => {
+  const node = await testNode(t, await tempFolder(t));
+  const tile = { collection: 'c', grid: 'geohash', id: 't', version: 'v', start: 0 };
+  for (const geocode of ['u26x0', 'u26x1', 'u26xb', 'u26xc', 'u26xd'])
+    await putModel(node.storage, [{ ...tile, geocode } as TileRecord]);
+  const get = async (url: string) => (await node.server.inject(url)).json();
+  const idsOf = ({ models }: { models: { id: string }[] }) => models.map(({ id }) => id);
+  const ids = idsOf(await get('/models?limit=100'));
+  assert.equal(ids.length, 5);
+  for (const limit of [1, 2, 4, 5, 6]) {
+    const paged: string[] = [];
+    for (let url: string | undefined = `/models?limit=${limit}`; url; ) {
+      const page = await get(url);
+      assert.ok(page.models.length <= limit);
+      paged.push(...idsOf(page));
+      const next = page.links.find(({ rel }: { rel: string }) => rel === 'next')?.href;
+      url = next?.slice(next.indexOf('/models'));
+    }
+    assert.deepEqual(paged, ids.toSorted());
+  }
+  assert.deepEqual(idsOf(await new Client(inProcessTransport(node)).models()), ids);
+  assert.equal((await get('/models?token=../x')).code, 'TW_API_TOKEN');
+});
 
 test('the versions of a model, and "latest" and "best" as names of versions', async (t) => {
   const folder = await tempFolder(t);

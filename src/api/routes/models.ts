@@ -24,7 +24,9 @@ import {
 } from '../../training/index.js';
 import { plural } from '../../utils/text.js';
 import { notModified, weakEtag } from '../answers.js';
-import { baseUrl, link } from '../links.js';
+import { badPagingToken } from '../errors.js';
+import { baseUrl, link, nextPageUrl, type Paging, paging, parseLimit } from '../links.js';
+import { closedObject } from '../schemas/builders.js';
 import { describeWithTag, emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../schemas/openapi.js';
 import type { RouteGroup } from '../services.js';
 
@@ -306,6 +308,11 @@ function versionSummary(model: ModelRecord) {
   return { latest: model.version, best: bestVersion(versions).version, versions: versions.length };
 }
 
+/** A paging token is the id of a model, which may have been deleted in the meantime. */
+const MODEL_ID = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,399}$/;
+/** Most models of a page: their records have all versions. */
+const MAX_PAGE = 1000;
+
 const MODEL_FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
 
 /** Header with the number of deleted versions, because 204 has no body. */
@@ -341,14 +348,23 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
     return exportOnnx(json!, weights!, `${one.id}, version ${one.version}`);
   };
 
-  server.get(
+  server.get<{ Querystring: Paging }>(
     '/models',
-    describe('All models', { 200: jsonResponse('Models', 'All of them') }),
+    describe(
+      'Models, in the order of their ids',
+      { 200: jsonResponse('Models', 'A page of models') },
+      { querystring: closedObject(paging) },
+    ),
     async (request) => {
       const { model: urlOf } = stacUrls(baseUrl(request));
-      const scanned = await toArray(storage.models.scanAll());
-      const models = scanned.flatMap(({ record }) => record ?? []);
-      const damaged = scanned.flatMap(({ key, error }) => (error ? key : []));
+      const { token } = request.query;
+      if (token !== undefined && !MODEL_ID.test(token)) throw badPagingToken(token);
+      const limit = parseLimit(request.query, MAX_PAGE);
+      // One more model shows that there is a next page. Its token is the last id of this page.
+      const scanned = await toArray(storage.models.scanAll({ after: token, limit: limit + 1 }));
+      const page = scanned.slice(0, limit);
+      const models = page.flatMap(({ record }) => record ?? []);
+      const damaged = page.flatMap(({ key, error }) => (error ? key : []));
       return {
         models: models.map((model) => ({
           ...listedVersion(versionsOf(model)[0]!),
@@ -356,6 +372,7 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
           links: [link('self', urlOf(model.id)), link('item', `${urlOf(model.id)}/item`, GEOJSON)],
         })),
         ...(damaged.length > 0 && { damaged }),
+        links: scanned.length > limit ? [link('next', nextPageUrl(request, page.at(-1)!.key))] : [],
       };
     },
   );

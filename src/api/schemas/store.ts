@@ -80,8 +80,9 @@ export const storeSchemas = {
   Scene: object({ ...scene, geocodes: listOf(text) }),
   Models: object({
     models: listOf(object({ ...listedModel, ...versionSummary, versions: count, ...links })),
-    /** Ids of models with a damaged record. */
+    /** Ids of models of the page with a damaged record. */
     'damaged?': listOf(text),
+    ...links,
   }),
   ModelVersions: object({ ...versionSummary, versions: listOf(object(listedModel)) }),
   Model: object({
