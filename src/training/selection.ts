@@ -6,7 +6,6 @@ import {
   type Candidate,
   type CandidateName,
   chooseRidge,
-  type FoldStatistics,
   fitLinear,
   type LinearName,
   linearCandidates,
@@ -31,13 +30,7 @@ import {
 import { buildModel } from './models/network.js';
 import { historyLayout, type ModelSpec, withHistory } from './models/spec.js';
 import { setWeights } from './models/weights.js';
-import {
-  concatPatches,
-  type DatedPatches,
-  type Patches,
-  type TrainValidationPatches,
-  withoutHistory,
-} from './patches.js';
+import { concatPatches, type DatedPatches, type TrainValidationPatches, withoutHistory } from './patches.js';
 import {
   type HistoryChoice,
   type ModelChoice,
@@ -46,7 +39,7 @@ import {
   reportOf,
   type TrainedCell,
 } from './report.js';
-import { addSufficientStatistics, type LinearModel, type SufficientStatistics } from './ridge-regression.js';
+import { addSufficientStatistics, type LinearModel } from './ridge-regression.js';
 import { type TrainOptions, type TrainResult, trainModel } from './training-loop.js';
 import { readSourceWeights, type SourceModelFiles } from './warm-start.js';
 
@@ -62,21 +55,22 @@ export const hasPlane = (spec: ModelSpec) => spec.inputs.length + historyLayout(
 /** Sums over the training patches, with each group of dates left out in turn. Groups without a sample on either side are omitted. */
 export function placeStatistics(plain: ModelSpec, { train, history }: HistoryDataset): PlaceStatistics {
   const has = hasPlane(plain);
-  const withoutGroups = history.days.map((_, group) => history.leaveOut([group]));
-  const foldsOf = (rows: (train: Patches) => SufficientStatistics) =>
-    withoutGroups.flatMap(({ train, scored }, group): FoldStatistics[] => {
-      if (train.count === 0 || scored[0]!.length === 0) return [];
-      const fold = {
-        day: history.days[group]!,
-        train: rows(train),
-        scored: scored[0]!.map((set) => historyStatistics(set, has)).reduce(addSufficientStatistics),
-      };
-      return fold.train.count > 0 && fold.scored.count > 0 ? [fold] : [];
-    });
-  const folds = foldsOf((rows) => historyStatistics(rows, has));
-  const readsHistory = folds.length > 0;
+  const folds = history.days.flatMap((day, group) => {
+    const { train, scored } = history.leaveOut([group]);
+    if (train.count === 0 || scored[0]!.length === 0) return [];
+    const sums = {
+      scored: scored[0]!.map((set) => historyStatistics(set, has)).reduce(addSufficientStatistics),
+      withHistory: historyStatistics(train, has),
+      all: sufficientStatistics(train),
+    };
+    return sums.scored.count > 0 ? [{ day, ...sums }] : [];
+  });
+  const reading = folds.filter((fold) => fold.withHistory.count > 0);
+  const readsHistory = reading.length > 0;
   return {
-    folds: readsHistory ? folds : foldsOf(sufficientStatistics),
+    folds: readsHistory
+      ? reading.map(({ day, withHistory: train, scored }) => ({ day, train, scored }))
+      : folds.map(({ day, all: train, scored }) => ({ day, train, scored })),
     readsHistory,
     withHistory: historyStatistics(train, has),
     all: sufficientStatistics(train),
