@@ -152,7 +152,7 @@ async function runSeed(
   );
   await client.run('train', { ...training, filter: upTo(SECOND_YEAR) });
   const later = dates.filter(({ datetime }) => Date.parse(datetime) > SECOND_YEAR);
-  const { detection, series } = await detect(client, node, places, later);
+  const { detection, series } = await detect(client, node, places, later, log);
   const detections = new Map([['check', detection], ...(python ? peersOf(python, series) : [])]);
   for (const [name, one] of detections)
     log(
@@ -290,8 +290,16 @@ interface Series {
 }
 
 /** Checks the models of the first year at every date. A date of a place counts if it has enough clear ground. */
-async function detect(client: Client, node: TilewrightNode, places: Place[], later: SeriesDate[]) {
+async function detect(
+  client: Client,
+  node: TilewrightNode,
+  places: Place[],
+  later: SeriesDate[],
+  log: (line: string) => void,
+) {
   const detection = none();
+  /** Number of clear dates between the first changed one and the first verdict, by place. */
+  const late = new Map<string, number>();
   const series = new Map<string, Series>();
   for (const { geocode } of places) {
     const card = (await node.storage.models.get(`ndvi_land_g${geocode}`))?.card as CardSummary | undefined;
@@ -312,12 +320,18 @@ async function detect(client: Client, node: TilewrightNode, places: Place[], lat
         continue;
       }
       own.changedTimes.push(time);
-      if (own.changedFrom >= 0) continue;
-      own.changedFrom = own.fresh.length - 1;
-      detection.changed++;
-      if (one.status === 'drifted') detection.detected++;
+      if (own.changedFrom < 0) {
+        own.changedFrom = own.fresh.length - 1;
+        detection.changed++;
+        if (one.status === 'drifted') detection.detected++;
+      }
+      if (one.status === 'drifted')
+        late.set(geocode, Math.min(late.get(geocode) ?? Infinity, own.changedTimes.length - 1));
     }
   }
+  log(
+    `dates from the first changed one to the first verdict of a change: ${places.flatMap(({ geocode, change }) => (change === undefined ? [] : (late.get(geocode) ?? 'none'))).join(', ')}`,
+  );
   return { detection, series: [...series.values()] };
 }
 

@@ -64,11 +64,14 @@ export function expectedValue(known: readonly ChartPoint[], time: number): numbe
   return sum / weights;
 }
 
-/** Returns how much each known date differs from the value that the other known dates let expect. */
-export function knownDeviations(known: readonly ChartPoint[]): number[] {
+/**
+ * Returns how much each known date differs from the value that the other known dates let expect. Dates without another one of their season
+ * are omitted.
+ */
+export function knownDeviations(known: readonly ChartPoint[]): ChartPoint[] {
   return known.flatMap(({ time, value }, i) => {
     const others = known.toSpliced(i, 1);
-    return isOfKnownSeason(others, time) ? [value - expectedValue(others, time)] : [];
+    return isOfKnownSeason(others, time) ? [{ time, value: value - expectedValue(others, time) }] : [];
   });
 }
 

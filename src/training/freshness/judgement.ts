@@ -8,6 +8,7 @@ import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.j
 import { medianOfSorted } from '../../utils/sorted.js';
 import { compareText } from '../../utils/text.js';
 import type { DateError } from '../date-errors.js';
+import { dayOf } from '../hold-out.js';
 import {
   type ChartPoint,
   dateSpread,
@@ -120,7 +121,7 @@ function judgeCollection(
   const isOfGround = (date: DateError) => (date.trained ?? false) === trained;
   const places = all.filter((place) => place.known.some(isOfGround) && place.fresh.some(isOfGround));
   const known = places.map((place) => place.known.filter(isOfGround).map(pointOf));
-  const deviations = known.map(knownDeviations);
+  const deviations = withoutCommon(known.map(knownDeviations));
   // In a fixed order, because sums of floating-point numbers depend on it.
   const pooled = pooledSpread(deviations.flat().sort((a, b) => a - b));
   const charts = places.map(
@@ -136,9 +137,9 @@ function judgeCollection(
   const days = new Map<string, { chart: Chart; date: DateError }[]>();
   for (const chart of charts)
     for (const date of chart.place.fresh.filter(isOfGround)) {
-      const sameDay = days.get(dayOf(date)) ?? [];
-      sameDay.push({ chart, date });
-      days.set(dayOf(date), sameDay);
+      // Places of one overpass differ by seconds.
+      const day = dayOf(Date.parse(date.datetime));
+      days.set(day, [...(days.get(day) ?? []), { chart, date }]);
     }
   for (const day of [...days.keys()].sort()) {
     const now = days.get(day)!.map(({ chart, date }) => {
@@ -176,6 +177,17 @@ function freshnessOf({ place, points }: Chart, firstDrifted: string | undefined)
   };
 }
 
+/** Returns the deviations of each place without those that are common to the places on a day, which new dates do not have either. */
+function withoutCommon(places: readonly ChartPoint[][]): number[][] {
+  const byDay = new Map<string, number[]>();
+  for (const { time, value } of places.flat()) {
+    const day = dayOf(time);
+    byDay.set(day, [...(byDay.get(day) ?? []), value]);
+  }
+  const common = new Map(Array.from(byDay, ([day, values]) => [day, commonChange(values)]));
+  return places.map((place) => place.map(({ time, value }) => value - common.get(dayOf(time))!));
+}
+
 function commonChange(changes: number[]): number {
   if (changes.length < MIN_COMMON_PLACES) return 0;
   const median = medianOfSorted(Float64Array.from(changes).sort());
@@ -185,9 +197,6 @@ function commonChange(changes: number[]): number {
 function pointOf({ datetime, error }: DateError): ChartPoint {
   return { time: Date.parse(datetime), value: Math.log(error + MIN_ERROR) };
 }
-
-/** Day in UTC: places of one overpass differ by seconds. */
-const dayOf = ({ datetime }: DateError): string => datetime.slice(0, 10);
 
 interface CheckedPlace {
   collection: string;

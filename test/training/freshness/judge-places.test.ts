@@ -53,6 +53,19 @@ test('a change that all places have in common is not one of a place, unless it i
   assert.deepEqual(new Set(statusOf(fire)), new Set(['drifted']));
 });
 
+test('haze and seasons that the known dates of all places share do not hide a change of one', () => {
+  const haze = [0.4, 2.4, 0.5, 2.2, 0.4, 2, 0.45, 2.4, 0.5, 1.9, 0.4, 2.3];
+  const hazy = (geocode: string, factors: number[]) => {
+    const at = place(geocode, 1e-3, factors);
+    return { ...at, known: at.known.map((date, i) => ({ ...date, error: date.error * haze[i]! })) };
+  };
+  const others = Array.from({ length: 6 }, (_, i) => hazy(`p${i}`, [1, 1.1, 0.9]));
+  const statuses = statusOf([...others, hazy('x', [1, 6, 6])]);
+  assert.deepEqual(statuses, [...others.map(() => 'fresh'), 'drifted']);
+  // One place alone cannot tell haze from a change.
+  assert.deepEqual(statusOf([hazy('x', [1, 6, 6])]), ['fresh']);
+});
+
 test('constant ground, whose promised error is 0, is fresh as long as its error is 0', () => {
   assert.deepEqual(statusOf([place('a', 0, [0, 0, 0])]), ['fresh']);
   const changed = place('a', 0, [], { fresh: year(2023, [0, 1e-3]) });
