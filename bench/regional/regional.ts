@@ -91,7 +91,9 @@ export async function benchRegional({ short, log }: BenchOptions): Promise<Bench
       for (const model of models)
         if (model === 'ndvi' || i === 0) await measure(name, model, collection, seed);
     }
-    for (const collection of short || !models.includes('ndvi') ? [] : await ingestReal(client))
+    for (const collection of short || !models.includes('ndvi')
+      ? []
+      : await ingestReal(client, { withSeries: true }))
       for (const seed of [1, 2, 3]) await measure(collection, 'ndvi', collection, seed);
     for (const [titles, row] of [
       [ERRORS, errorsRow],

@@ -90,14 +90,17 @@ const REAL_SCENES: Record<string, object> = {
     ...{ href: join(DATA, 'landsat7-olinda/L7_ETMs.tif'), bands: ETM, scale: 0.00392 },
     datetime: '1999-08-01T00:00:00Z',
   },
-  // Seven dates of ten years.
+};
+/** Seven dates of ten years, as 8-bit counts, which have no texture. */
+const REAL_SERIES = {
   'naip-north-dakota': { href: join(DATA, 'naip-north-dakota-series'), precision: 6 },
 };
 
-/** Ingests the real scenes and the series, and returns their collections; empty if the scenes are missing. */
-export async function ingestReal(client: Client): Promise<string[]> {
+/** Ingests the real scenes and perhaps the series, and returns their collections; empty if the scenes are missing. */
+export async function ingestReal(client: Client, { withSeries = false } = {}): Promise<string[]> {
   if (!existsSync(DATA)) return [];
-  for (const [collection, scene] of Object.entries(REAL_SCENES))
+  const collections = { ...REAL_SCENES, ...(withSeries && REAL_SERIES) };
+  for (const [collection, scene] of Object.entries(collections))
     await client.run('ingest', { precision: PRECISION, ...scene, collection });
-  return Object.keys(REAL_SCENES);
+  return Object.keys(collections);
 }

@@ -86,9 +86,9 @@ interface Size {
 const CLOUD_RATES = [getModelSpec('cloud-removal').learningRate];
 
 const FULL: Size = {
-  ...{ each: 5, seeds: 5 },
+  ...{ each: 5, seeds: 3 },
   models: {
-    ndvi: { epochs: 30, rates: [1e-3, 2e-3, 3e-3, 5e-3, 1e-2, 2e-2], tried: 5, real: true, schedules: true },
+    ndvi: { epochs: 30, rates: [1e-3, 2e-3, 3e-3, 5e-3, 1e-2, 2e-2], tried: 3, real: true, schedules: true },
     ndmi: { epochs: 20, rates: [2e-3, 4e-3, 8e-3], tried: 1, onePerKind: true },
     'cloud-removal': { epochs: 3, rates: CLOUD_RATES, tried: 1, onePerKind: true, dated: true, seeds: 1 },
   },
