@@ -99,7 +99,7 @@ const REAL_SERIES = {
 /** Ingests the real scenes and perhaps the series, and returns their collections; empty if the scenes are missing. */
 export async function ingestReal(client: Client, { withSeries = false } = {}): Promise<string[]> {
   if (!existsSync(DATA)) return [];
-  const collections = { ...REAL_SCENES, ...(withSeries && REAL_SERIES) };
+  const collections: Record<string, object> = { ...REAL_SCENES, ...(withSeries && REAL_SERIES) };
   for (const [collection, scene] of Object.entries(collections))
     await client.run('ingest', { precision: PRECISION, ...scene, collection });
   return Object.keys(collections);
