@@ -56,10 +56,10 @@ async function unreadableRecord(folder: string): Promise<string | undefined> {
   for (const name of await orIfMissing(readdir(folder), [])) {
     if (!/^\d+\.log$/.test(name)) continue;
     const file = join(folder, name);
-    const found = await unreadableIn(file);
-    if (found === undefined) continue;
+    const damage = await unreadableIn(file);
+    if (damage === undefined) continue;
     await sleep(WRITE_MS);
-    if ((await unreadableIn(file)) === found) return `${file}: ${found}`;
+    if ((await unreadableIn(file)) === damage) return `${file}: ${damage}`;
   }
   return undefined;
 }

@@ -247,11 +247,11 @@ export async function trainChosen(
   tf: Tf,
   plain: ModelSpec,
   dataset: HistoryDataset,
+  place: PlaceStatistics,
   options: TrainOptions & { dates: string[] },
 ): Promise<TrainResult> {
   const started = performance.now();
   const spec = withHistory(plain);
-  const place = placeStatistics(plain, dataset);
   const linear = chooseLinear(spec, place);
   const network = await placeCandidate(tf, spec, dataset, linear, place, options);
   const candidates = [...linear.candidates, ...(network ? [network.candidate] : [])];

@@ -87,9 +87,10 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   // A base that reads histories does not know ground that has changed since.
   const isChanged = adaptation?.step === 'fine-tune' && adaptation.hasChanged;
   const shared = adaptation?.choice && !isChanged && { ...adaptation, choice: adaptation.choice };
-  const readsBands =
-    (adaptation && !adaptation.choice) ||
-    (!shared && hasHistory(data.dataset) && bandsSuffice(spec, placeStatistics(spec, data.dataset)));
+  const startsFromBands = adaptation && !adaptation.choice;
+  const statistics =
+    !shared && !startsFromBands && hasHistory(data.dataset) ? placeStatistics(spec, data.dataset) : undefined;
+  const readsBands = startsFromBands || (statistics && bandsSuffice(spec, statistics));
   const dataset = readsBands ? withoutHistoryPlanes(spec, data.dataset) : data.dataset;
   const trainedDates = dataset.trainingImages.map((i) => task.dates[i]!);
   const dates = trainedDates.map(({ time }) => new Date(time).toISOString());
@@ -140,9 +141,10 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     onEpoch,
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
   };
-  const { model, ...result } = hasHistory(dataset)
-    ? await trainChosen(tf, spec, dataset, { ...options, dates })
-    : await trainModel(tf, spec, dataset, options);
+  const { model, ...result } =
+    statistics && hasHistory(dataset)
+      ? await trainChosen(tf, spec, dataset, statistics, { ...options, dates })
+      : await trainModel(tf, spec, dataset, options);
   const errors = await dateErrorsOf(model);
   const files = await saveModel(tf, model);
   model.dispose();

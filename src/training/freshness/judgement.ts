@@ -139,7 +139,9 @@ function judgeCollection(
     for (const date of chart.place.fresh.filter(isOfGround)) {
       // Places of one overpass differ by seconds.
       const day = dayOf(Date.parse(date.datetime));
-      days.set(day, [...(days.get(day) ?? []), { chart, date }]);
+      const sameDay = days.get(day) ?? [];
+      sameDay.push({ chart, date });
+      days.set(day, sameDay);
     }
   for (const day of [...days.keys()].sort()) {
     const now = days.get(day)!.map(({ chart, date }) => {
@@ -182,7 +184,9 @@ function withoutCommon(places: readonly ChartPoint[][]): number[][] {
   const byDay = new Map<string, number[]>();
   for (const { time, value } of places.flat()) {
     const day = dayOf(time);
-    byDay.set(day, [...(byDay.get(day) ?? []), value]);
+    const sameDay = byDay.get(day) ?? [];
+    sameDay.push(value);
+    byDay.set(day, sameDay);
   }
   const common = new Map(Array.from(byDay, ([day, values]) => [day, commonChange(values)]));
   return places.map((place) => place.map(({ time, value }) => value - common.get(dayOf(time))!));

@@ -9,7 +9,7 @@ import { labelImages } from '../../../src/training/labelled-images.js';
 import { getModelSpec } from '../../../src/training/models/builtin.js';
 import { withHistory } from '../../../src/training/models/spec.js';
 import { makePatches, withoutHistory } from '../../../src/training/patches.js';
-import { hasHistory, trainChosen } from '../../../src/training/selection.js';
+import { hasHistory, placeStatistics, trainChosen } from '../../../src/training/selection.js';
 import { trainModel } from '../../../src/training/training-loop.js';
 import { randomStream } from '../../../src/utils/random.js';
 import { type Field, field } from '../synthetic-land.js';
@@ -43,7 +43,7 @@ async function train(dates: Field[]) {
   const { dataset } = made;
   const options = { seed: 1, epochs: 4 };
   const result = hasHistory(dataset)
-    ? await trainChosen(tf, spec, dataset, { ...options, dates: [] })
+    ? await trainChosen(tf, spec, dataset, placeStatistics(spec, dataset), { ...options, dates: [] })
     : await trainModel(tf, spec, dataset, options);
   const errors = [result.metrics.validation.mse, result.metrics.train.mse, result.skill.value];
   assert.ok(errors.every(Number.isFinite), String(errors));
