@@ -223,7 +223,8 @@ export async function scoresOfRuns(own: ScoreSums, job: JobContext, classes: num
       });
     addReliability(total.reliability, reliability);
   }
-  return total;
+  // The bootstrap draws squares by their place in the list, which must not depend on which tile was scored first.
+  return { ...total, squares: new Map([...total.squares].sort(([a], [b]) => a - b)) };
 }
 
 /** Works on a list in one part per thread, in parallel. */
