@@ -1,4 +1,5 @@
 /** The composition root: creates a running node from a configuration. Only this file connects the parts. */
+import { once } from 'node:events';
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, type ProxyOptions, requireSafeBinding } from './api/index.js';
@@ -72,6 +73,8 @@ export interface NodeConfig extends ProxyOptions {
   log?: boolean;
   /** Set if the node belongs to a cluster or uses an object store. */
   cluster?: Omit<ClusterConfig, 'software' | 'onStatus' | 'onFailure' | 'signal'>;
+  /** An address for messages of other nodes alone. Default: they arrive where clients connect. */
+  clusterListen?: { host: string; port: number };
   /** Resumes unfinished jobs of an earlier process, and leaves unfinished jobs to the next process, as servers do. */
   resume?: boolean;
   /** Cancels the start if it is aborted before the node is open. It has no effect later. */
@@ -155,7 +158,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     }));
   if (cluster) closes.unshift(() => cluster.close());
   signal?.throwIfAborted();
-  const rendezvous = cluster && new Rendezvous(cluster.secret);
+  const rendezvous = cluster && new Rendezvous(cluster.signatures);
   const owners = cluster?.owners ?? localQueries(storage.index);
   const finder = new TileFinder(storage, owners);
   const workers = new IngestPool(cores, memory);
@@ -263,7 +266,8 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       log,
       publicUrl,
       trustProxy,
-      secret: cluster?.secret,
+      signatures: cluster?.signatures,
+      hasClusterListener: config.clusterListen !== undefined,
     },
   );
   // The server closes after the subscriptions and the jobs, because event streams report the end of the jobs.
@@ -280,6 +284,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       const url = await server.listen({ host, port }).catch((error) => {
         throw cannotListen.because(error, host, port, messageOf(error));
       });
+      if (config.clusterListen) await listenForNodes(server, config.clusterListen);
       await storage.folder.announce(url);
       metrics.start();
       return url;
@@ -356,11 +361,25 @@ async function assertStandalone(storage: Storage): Promise<void> {
   if (replica) throw folderOfCluster(storage.dir, replica.cluster);
 }
 
+/** Throws TW_API_CANNOT_LISTEN. */
+async function listenForNodes(
+  { clusterListener }: FastifyInstance,
+  { host, port }: { host: string; port: number },
+) {
+  try {
+    await once(clusterListener.listen(port, host), 'listening');
+  } catch (error) {
+    throw cannotListen.because(error, host, port, messageOf(error));
+  }
+}
+
 /** How long downloads may continue when the server stops. */
 const DRAIN_TIMEOUT_MS = 3000;
 
 async function closeServer(server: FastifyInstance): Promise<void> {
-  const timer = setTimeout(() => server.server.closeAllConnections(), DRAIN_TIMEOUT_MS);
+  const timer = setTimeout(() => {
+    for (const listener of [server.server, server.clusterListener]) listener.closeAllConnections();
+  }, DRAIN_TIMEOUT_MS);
   await server.close();
   clearTimeout(timer);
 }

@@ -72,6 +72,13 @@ export const rateLimited = defineError(
     `this address sends more than ${perSecond} requests a second; wait as long as Retry-After says`,
 );
 
+export const notBetweenNodes = defineError(
+  'TW_API_NODES_ONLY',
+  403,
+  'The address of `--cluster-listen` answers only other nodes of the cluster. Send requests to the address of `--host` and `--port`.',
+  () => 'this address answers only other nodes of the cluster; send requests to the one of --host and --port',
+);
+
 export const foreignHost = defineError(
   'TW_API_FOREIGN_HOST',
   403,

@@ -1,14 +1,14 @@
 /** The HTTP server: plugins, schemas and routes in this order, behind a reverse proxy or not, and its address while the node starts. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import Fastify from 'fastify';
 import { messageOf } from '../errors.js';
 import type { NodeMetrics } from '../metrics/index.js';
 import { badProxy, badPublicUrl, cannotListen, notReady, publicUrlWithoutToken } from './errors.js';
-import { type AccessOptions, registerAuth, requireSafeBinding } from './plugins/auth.js';
+import { type AccessOptions, registerAuth } from './plugins/auth.js';
 import { registerBodyTimeout, registerJsonBodyLimits } from './plugins/bodies.js';
 import { registerCompression } from './plugins/compression.js';
 import { registerReadYourWrites, registerRequestId, requestIdOptions } from './plugins/headers.js';
@@ -129,6 +129,8 @@ const ROUTE_GROUPS: RouteGroup[] = [
 export interface ServerOptions extends AccessOptions, ProxyOptions {
   /** Structured request log on stderr. */
   log: boolean;
+  /** Messages of other nodes arrive at an address of their own. */
+  hasClusterListener?: boolean;
 }
 
 /** How long the headers of a request may take. `registerBodyTimeout` limits the time of the body. */
@@ -137,6 +139,30 @@ const HEADERS_TIMEOUT_MS = 60_000;
 /** Leaves room for a percent-encoded colormap of 16,384 characters in the URL. */
 const MAX_HEAD_BYTES = 65_536;
 
+const HTTP_OPTIONS = {
+  headersTimeout: HEADERS_TIMEOUT_MS,
+  // `registerErrorHandler` answers a missing Host with a problem document, like other errors.
+  requireHostHeader: false,
+  maxHeaderSize: MAX_HEAD_BYTES,
+  // Node's limit would include the body, and the time of an upload is not limited.
+  requestTimeout: 0,
+  // The timeout is longer than that of clients, so that the server does not close a connection while a request is on its way.
+  keepAliveTimeout: 75_000,
+};
+
+/** A listener of its own for messages of other nodes, which the same routes answer. It closes with the server. */
+function createClusterListener(server: FastifyInstance): Server {
+  const listener = createServer(HTTP_OPTIONS, (request, response) => server.routing(request, response));
+  listener.on('clientError', earlyErrorOptions.clientErrorHandler);
+  server.addHook('onClose', async () => {
+    if (!listener.listening) return;
+    const closed = once(listener, 'close');
+    listener.close();
+    await closed;
+  });
+  return listener;
+}
+
 /** Builds the HTTP server, which does not listen yet. Throws the errors of `readProxyOptions`. */
 export async function buildServer(services: Services, options: ServerOptions): Promise<FastifyInstance> {
   const { publicUrl, trustProxy } = readProxyOptions(options, options.token ?? options.readToken);
@@ -144,20 +170,18 @@ export async function buildServer(services: Services, options: ServerOptions): P
     ...(trustProxy && { trustProxy }),
     bodyLimit: MAX_BODY_BYTES,
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
-    // `registerErrorHandler` answers a missing Host with a problem document, like other errors.
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false, maxHeaderSize: MAX_HEAD_BYTES },
-    // Node's limit would include the body, and the time of an upload is not limited.
-    requestTimeout: 0,
+    ...HTTP_OPTIONS,
+    http: HTTP_OPTIONS,
     ...earlyErrorOptions,
     ...requestIdOptions,
     return503OnClosing: false,
-    // The timeout is longer than that of clients, so that the server does not close a connection while a request is on its way.
-    keepAliveTimeout: 75_000,
     forceCloseConnections: 'idle',
     logger: options.log ? { level: 'info', stream: process.stderr } : false,
     schemaController,
   });
   server.decorate('publicUrl', publicUrl);
+  const listener = options.hasClusterListener ? createClusterListener(server) : server.server;
+  server.decorate('clusterListener', listener);
   // Nodes query each other all the time, so the log contains only the failed requests between nodes.
   server.addHook('onRoute', (route) => {
     if (route.config?.internal) route.logLevel = 'warn';
@@ -180,15 +204,9 @@ export async function buildServer(services: Services, options: ServerOptions): P
 
 /**
  * Listens on an address while the server starts, so that an unusable address is detected before the node joins a cluster. Answers 503
- * TW_API_NOT_READY until the returned function is called. `token` is the token that the server will require. Throws TW_API_OPEN_BIND,
- * TW_API_CANNOT_LISTEN.
+ * TW_API_NOT_READY until the returned function is called. Throws TW_API_CANNOT_LISTEN.
  */
-export async function reservePort(
-  host: string,
-  port: number,
-  token: string | undefined,
-): Promise<() => Promise<void>> {
-  requireSafeBinding(host, token);
+export async function reservePort(host: string, port: number): Promise<() => Promise<void>> {
   const server = createServer((request, response) => {
     const body = problemDocument(notReady(), randomUUID(), request.url);
     response.writeHead(503, { 'content-type': PROBLEM_TYPE, connection: 'close' });
@@ -199,6 +217,8 @@ export async function reservePort(
   } catch (error) {
     throw cannotListen.because(error, host, port, messageOf(error));
   }
+  // If the start fails, the process ends.
+  server.unref();
   return async () => {
     const closed = once(server, 'close');
     server.close();

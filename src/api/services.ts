@@ -1,6 +1,6 @@
 /** The services of a node that routes use. `src/node.ts` creates them. */
 import type { FastifyPluginAsync } from 'fastify';
-import type { Cluster, PeerClient, ScatterGather } from '../dht/index.js';
+import type { Cluster, PeerClient, ScatterGather, Signatures } from '../dht/index.js';
 import type { ImageService } from '../imagery/index.js';
 import type { ScenePartService } from '../ingest/index.js';
 import type { JobService, Process, TaskExecutor } from '../jobs/index.js';
@@ -19,8 +19,7 @@ export interface ClusterService {
   objects: Pick<ObjectStore, 'head'>;
   /** False if the node coordinates itself by its data folder. */
   hasEtcd: boolean;
-  /** The secret that all nodes share. */
-  secret: string;
+  signatures: Signatures;
   /** Runs tasks of jobs that any node leads. */
   tasks: TaskExecutor;
   /** Makes parts of scenes that other nodes ingest. */

@@ -3,13 +3,18 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+interface Waiting {
+  permits: number;
+  proceed(): void;
+}
+
 /**
- * Limits how many pieces of work run at the same time; the others wait in the order of their calls.
- * Invariant: no work waits while a permit is free.
+ * Limits how much work runs at the same time; the rest waits in the order of its calls. A permit stands for one piece of work, or for one
+ * byte of memory that work takes. Invariant: the first work that waits needs more permits than are free.
  */
 export class Semaphore {
-  private running = 0;
-  private readonly waiting = new Set<() => void>();
+  private taken = 0;
+  private readonly waiting = new Set<Waiting>();
 
   constructor(private readonly permits: number) {}
 
@@ -23,36 +28,43 @@ export class Semaphore {
     }
   }
 
-  /** Waits for a permit and returns the function that releases it, which must be called exactly once. */
-  async acquire(signal?: AbortSignal): Promise<() => void> {
+  /**
+   * Waits for permits and returns the function that releases them, which must be called exactly once. Work that needs more permits than
+   * exist runs alone.
+   */
+  async acquire(signal?: AbortSignal, permits = 1): Promise<() => void> {
     signal?.throwIfAborted();
-    if (this.running < this.permits) this.running++;
-    else await this.waitForPermit(signal);
-    return () => this.release();
-  }
-
-  private waitForPermit(signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const proceed = () => {
-        signal?.removeEventListener('abort', abandon);
-        resolve();
+    const needed = Math.max(1, Math.min(permits, this.permits));
+    await new Promise<void>((resolve, reject) => {
+      const work: Waiting = {
+        permits: needed,
+        proceed: () => {
+          signal?.removeEventListener('abort', abandon);
+          resolve();
+        },
       };
       const abandon = () => {
-        this.waiting.delete(proceed);
+        this.waiting.delete(work);
         reject(signal?.reason);
+        this.passPermits();
       };
       signal?.addEventListener('abort', abandon, { once: true });
-      this.waiting.add(proceed);
+      this.waiting.add(work);
+      this.passPermits();
     });
+    return () => {
+      this.taken -= needed;
+      this.passPermits();
+    };
   }
 
-  /** Passes the permit to the work that has waited longest. */
-  private release(): void {
-    const [first] = this.waiting;
-    if (!first) this.running--;
-    else {
-      this.waiting.delete(first);
-      first();
+  /** Passes the free permits to the work that has waited longest. */
+  private passPermits(): void {
+    for (const work of this.waiting) {
+      if (this.taken + work.permits > this.permits) return;
+      this.taken += work.permits;
+      this.waiting.delete(work);
+      work.proceed();
     }
   }
 }

@@ -40,6 +40,15 @@ export function parsePortOption(value: string): number {
   return parsed;
 }
 
+/** Parses an address to listen on, such as `192.0.2.7:8081` or `[::1]:8081`. */
+export function parseListenOption(value: string): { host: string; port: number } {
+  const [, ipv6, name, port] = /^(?:\[([\da-fA-F:.]+)\]|([^\s:[\]/]+)):(\d+)$/.exec(value) ?? [];
+  const host = ipv6 ?? name;
+  if (host === undefined || port === undefined)
+    throw new InvalidArgumentError('It must be a host and a port, such as 192.0.2.7:8081 or [::1]:8081.');
+  return { host, port: parsePortOption(port) };
+}
+
 /** Checks the URL of a server. */
 function parseHttpUrlOption(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;

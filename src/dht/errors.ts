@@ -250,6 +250,21 @@ export const badSignature = defineError(
   (detail: string) => `${detail}; start all nodes with the same --secret`,
 );
 
+export const otherReceiver = defineError(
+  'TW_DHT_OTHER_RECEIVER',
+  421,
+  'A message between nodes has reached another node than the one for which it is meant. Give each node an --advertise address of its own.',
+  (receiver: string, self: string) =>
+    `the message is meant for node ${receiver}, and this is node ${self}; give each node an --advertise address of its own`,
+);
+
+export const damagedMessage = defineError(
+  'TW_DHT_DAMAGED_MESSAGE',
+  400,
+  'The body of a message between nodes is not the one that was signed. The sender repeats the message.',
+  () => 'the body of a message between nodes is not the one that was signed',
+);
+
 export const clockSkew = defineError(
   'TW_DHT_CLOCK_APART',
   401,

@@ -16,10 +16,8 @@ export {
   NDJSON_TYPE,
   type Peer,
   PeerClient,
-  sign,
   streamLines,
   TIME_HEADER,
-  verifySignature,
 } from './peers.js';
 export { locate, type OwnerState, type Placement, readableOwners } from './placement.js';
 export { type PlacementDiff, rebalance } from './placement-changes.js';
@@ -36,4 +34,5 @@ export {
   type ScatterQuery,
   WHOLE_INDEX,
 } from './scatter-gather.js';
+export { readSignedBody, Signatures } from './signatures.js';
 export { ALL_SLOTS, cellSlotLookup, SLOTS, SlotSet } from './slots.js';

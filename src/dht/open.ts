@@ -13,6 +13,7 @@ import { listMembers } from './membership.js';
 import { handshake, PeerClient } from './peers.js';
 import { type RestoreOptions, type RestoreReport, restoreCoordination } from './recovery.js';
 import { ScatterGather } from './scatter-gather.js';
+import { Signatures } from './signatures.js';
 
 export interface ClusterConfig {
   /** The object store: `s3://bucket/prefix` or `file:///folder`. */
@@ -27,8 +28,8 @@ export interface ClusterConfig {
   weight: number;
   /** Owners of each slot if the cluster is new; default 2. */
   owners?: number;
-  /** The secret that all nodes share. */
-  secret: string;
+  /** The secret that all nodes share; two while it changes, of which the first signs. */
+  secrets: readonly string[];
   /** How long a node may be missing before others take over its slots, ms. */
   grace?: number;
   metrics?: ClusterMetrics;
@@ -47,7 +48,7 @@ export interface OpenCluster {
   coordination: CoordinationStore;
   /** False if the node coordinates itself by its data folder. */
   hasEtcd: boolean;
-  secret: string;
+  signatures: Signatures;
   close(): Promise<void>;
 }
 
@@ -58,7 +59,7 @@ const OWNERS_OF_SINGLE_NODE = 1;
 const DEFAULT_OWNERS = 2;
 
 export async function openCluster(storage: Storage, config: ClusterConfig): Promise<OpenCluster> {
-  const { store, etcd, name, zone, weight, secret, metrics, signal, software, onStatus, onFailure } = config;
+  const { store, etcd, name, zone, weight, secrets, metrics, signal, software, onStatus, onFailure } = config;
   const opened = await openObjectStore(store);
   const objects = metrics ? measuredStore(opened, metrics.store) : opened;
   const isSingle = etcd.length === 0;
@@ -67,7 +68,8 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
   const { id } = storage.folder.node;
   const member = { id, url: config.advertise, zone, weight, software, format: DOCUMENT_FORMAT };
   const owners = isSingle ? OWNERS_OF_SINGLE_NODE : (config.owners ?? DEFAULT_OWNERS);
-  const peers = new PeerClient(secret, onFailure);
+  const signatures = new Signatures(id, secrets);
+  const peers = new PeerClient(signatures, onFailure);
   const closeRest = async () => {
     peers.close();
     await coordination.close();
@@ -111,7 +113,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       objects,
       coordination,
       hasEtcd: !isSingle,
-      secret,
+      signatures,
       close,
     };
   } catch (error) {

@@ -1,5 +1,4 @@
-/** Requests to other nodes of the cluster, and their streamed answers: signatures, checksums, the clocks of the nodes, and a handshake. */
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+/** Requests to other nodes of the cluster, and their streamed answers: checksums, the clocks of the nodes, and a handshake. */
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { crc32 } from 'node:zlib';
 import {
@@ -11,46 +10,8 @@ import {
 } from '../errors.js';
 import { type Check, messageCheck, objectOf } from '../utils/json-schema.js';
 import { parseJsonOr } from '../utils/json-text.js';
-import { badSignature, clockOffsetWarning, clockSkew, peerFailed, peerRefused } from './errors.js';
-
-/** Maximum difference of two clocks. An eavesdropper can replay a message for as long. */
-const MAX_CLOCK_SKEW_MS = 60_000;
-
-interface SignedMessage {
-  method: string;
-  path: string;
-  body: Uint8Array;
-}
-
-/**
- * The value of the `authorization` header: an HMAC-SHA256 with the shared secret over the method, the path, the time and the body. The
- * secret itself is never sent.
- */
-export function sign(secret: string, message: SignedMessage, now = Date.now()): string {
-  return `Tilewright ${now}:${digestOf(secret, message, now)}`;
-}
-
-/** Checks the `authorization` header of a message. Throws TW_DHT_FOREIGN_NODE, TW_DHT_CLOCK_APART. */
-export function verifySignature(
-  secret: string,
-  message: SignedMessage,
-  header: string | undefined,
-  now = Date.now(),
-): void {
-  const [, time, digest] = /^Tilewright (\d{1,15}):([0-9a-f]{64})$/.exec(header ?? '') ?? [];
-  if (time === undefined || digest === undefined)
-    throw badSignature('a message between nodes has no signature');
-  const expected = digestOf(secret, message, Number(time));
-  if (!timingSafeEqual(Buffer.from(digest, 'hex'), Buffer.from(expected, 'hex')))
-    throw badSignature('the message is signed with another secret');
-  const skewMs = Math.abs(now - Number(time));
-  if (skewMs > MAX_CLOCK_SKEW_MS) throw clockSkew(Math.round(skewMs / 1000));
-}
-
-function digestOf(secret: string, { method, path, body }: SignedMessage, time: number): string {
-  const content = createHash('sha256').update(body).digest('hex');
-  return createHmac('sha256', secret).update(`${method}\n${path}\n${time}\n${content}`).digest('hex');
-}
+import { clockOffsetWarning, peerFailed, peerRefused } from './errors.js';
+import { MAX_CLOCK_SKEW_MS, type Signatures } from './signatures.js';
 
 /** The header of an answer with the time of the answering node, ms since 1970. */
 export const TIME_HEADER = 'tilewright-time';
@@ -105,7 +66,7 @@ export function limitConnectTime(request: ClientRequest, timeoutMs: number): voi
   });
 }
 
-/** The header with the CRC-32 of a body, decimal. */
+/** The header with the CRC-32 of an answer, decimal. */
 export const CHECKSUM_HEADER = 'tilewright-crc32';
 /** The media type of messages between nodes. */
 export const MESSAGE_TYPE = 'application/vnd.tilewright.node+json';
@@ -129,7 +90,7 @@ export class PeerClient {
 
   /** `onWarning` gets a TW_DHT_CLOCK_OFFSET error if the clock of another node differs too much. */
   constructor(
-    private readonly secret: string,
+    private readonly signatures: Signatures,
     onWarning: (error: Error) => void = () => {},
   ) {
     this.clocks = new ClockOffsets(onWarning);
@@ -143,7 +104,7 @@ export class PeerClient {
   call<T>(peer: Peer, path: string, message: unknown, timeoutMs: number, check: Check): Promise<T> {
     const { id, url } = peer;
     let sentAt = performance.now();
-    const { body, headers } = this.signedRequest(path, message);
+    const { body, headers } = this.signedRequest(id, path, message);
     return new Promise((resolve, reject) => {
       let hasFailed = false;
       const fail = (detail: string, cause?: TilewrightError) => {
@@ -190,14 +151,12 @@ export class PeerClient {
     });
   }
 
-  /** The body and headers of a POST request to `path`, with a checksum and a signature. */
-  signedRequest(path: string, message: unknown) {
+  /** The body and headers of a POST request to the node `receiver`. */
+  signedRequest(receiver: string, path: string, message: unknown) {
     const body = Buffer.from(JSON.stringify(message));
     const headers = {
       'content-type': MESSAGE_TYPE,
-      'content-length': body.length,
-      [CHECKSUM_HEADER]: crc32(body),
-      authorization: sign(this.secret, { method: 'POST', path, body }),
+      ...this.signatures.headers(receiver, { method: 'POST', path, body }),
     };
     return { body, headers };
   }
@@ -267,7 +226,7 @@ export function encodeLine(value: unknown): string {
 export async function* streamLines<T>(streamRequest: StreamRequest): AsyncGenerator<T> {
   const { peers, peer, path, message, check, idleTimeoutMs, signal } = streamRequest;
   const fail = (detail: string) => peerFailed(peer.id, peer.url, detail);
-  const { body, headers } = peers.signedRequest(path, message);
+  const { body, headers } = peers.signedRequest(peer.id, path, message);
   signal.throwIfAborted();
   const sent = request(new URL(path, peer.url), { method: 'POST', agent: false, headers, signal });
   const timer = setTimeout(

@@ -1,18 +1,22 @@
 /** Messages that are signed with the secret of the cluster but that no node would send. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdir, readdir } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { crc32 } from 'node:zlib';
-import { CHECKSUM_HEADER, MESSAGE_TYPE, OWNER_QUERY_PATH, sign } from '../../src/dht/index.js';
+import { HANDSHAKE_PATH, MESSAGE_TYPE, OWNER_QUERY_PATH, Signatures } from '../../src/dht/index.js';
 import { ALL_GATHER_PATH, CANCEL_TASK_PATH, TASK_PATH } from '../../src/jobs/index.js';
-import { openNode } from '../../src/node.js';
+import { type NodeConfig, openNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { HOSTILE_NAMES } from '../support/hostile-names.js';
+import { freePort } from '../support/s3.js';
 import { tempFolder } from '../support/temp.js';
 
 const SECRET = 'the secret of the test';
+const OLD_SECRET = 'the secret of last year';
 const ID = '000000000aaaaaa';
 
 const search = { filter: { op: 'and', args: [] }, order: [], limit: 5 };
@@ -59,35 +63,59 @@ const WRONG_QUESTIONS: Record<string, unknown[]> = {
   ],
 };
 
-async function serve(t: TestContext, folder: string) {
+async function serve(t: TestContext, folder: string, more: Partial<NodeConfig> = {}) {
   const store = join(folder, 'store');
   await mkdir(store);
   const cluster = { store: pathToFileURL(store).href, etcd: [], name: 'default', zone: 'a', weight: 1 };
   const node = await openNode({
     ...{ data: join(folder, 'data'), memory: 512e6, cores: 1, reserve: 0 },
-    cluster: { ...cluster, advertise: 'http://127.0.0.1:1', secret: SECRET },
+    cluster: { ...cluster, advertise: 'http://127.0.0.1:1', secrets: [SECRET, OLD_SECRET] },
+    ...more,
   });
   atEnd(t, () => node.close());
-  return node.listen('127.0.0.1', 0);
+  const url = await node.listen('127.0.0.1', 0);
+  return { node, url, signatures: new Signatures(node.id, [SECRET]) };
 }
 
-async function send(url: string, path: string, text: string) {
-  const body = Buffer.from(text);
-  const answer = await fetch(url + path, {
-    method: 'POST',
-    headers: {
-      'content-type': MESSAGE_TYPE,
-      [CHECKSUM_HEADER]: String(crc32(body)),
-      authorization: sign(SECRET, { method: 'POST', path, body }),
-    },
-    body,
-  });
-  return { status: answer.status, text: await answer.text() };
+type Receiver = Awaited<ReturnType<typeof serve>>;
+
+interface Sent {
+  method: string;
+  path: string;
+  headers: Record<string, string | number>;
+  body: Buffer;
+}
+
+/** A signed message. */
+function messageTo(
+  { node: { id } }: Receiver,
+  { path = HANDSHAKE_PATH, text = '{}', secret = SECRET, receiver = id, time = Date.now() } = {},
+): Sent {
+  const [method, body] = ['POST', Buffer.from(text)];
+  const signed = new Signatures('another', [secret]).headers(receiver, { method, path, body }, time);
+  return { method, path, headers: { 'content-type': MESSAGE_TYPE, ...signed }, body };
+}
+
+/** Sends a head and a body, whether they belong together or not. `fetch` would correct the length. */
+async function deliver(url: string, { method, path, headers, body }: Sent) {
+  const sent = request(new URL(path, url), { method, headers, agent: false });
+  sent.on('error', () => undefined);
+  const responded = once(sent, 'response') as Promise<[IncomingMessage]>;
+  sent.write(body);
+  const [response] = await responded;
+  const answer = await text(response);
+  sent.destroy();
+  return { status: response.statusCode!, text: answer, code: String(Object(JSON.parse(answer)).code) };
+}
+
+async function send(receiver: Receiver, path: string, text: string) {
+  const { status, text: answer } = await deliver(receiver.url, messageTo(receiver, { path, text }));
+  return { status, text: answer };
 }
 
 test('a message with a hostile name or another schema is refused, and has no effect', async (t) => {
   const folder = await tempFolder(t);
-  const url = await serve(t, folder);
+  const receiver = await serve(t, folder);
   const share = { job: ID, run: ID, process: 'tensor', inputs: {}, slots: '1', since: 0 };
   const question = { kind: 'tile', question: 'x', slots: '', seq: 0, wait: 0 };
   const messages: [path: string, message: unknown][] = [];
@@ -127,14 +155,83 @@ test('a message with a hostile name or another schema is refused, and has no eff
     );
   const before = await files();
   for (const [path, message] of messages) {
-    const { status, text } = await send(url, path, JSON.stringify(message));
+    const { status, text } = await send(receiver, path, JSON.stringify(message));
     const detail = `${path} ${JSON.stringify(message).slice(0, 200)}: ${status} ${text}`;
     assert.ok(status >= 400 && status < 500, detail);
     assert.match((JSON.parse(text) as { code: string }).code, /^TW_/, detail);
   }
-  const { status, text } = await send(url, TASK_PATH, '{');
+  const { status, text } = await send(receiver, TASK_PATH, '{');
   assert.equal(status, 400, text);
   assert.deepEqual((await files()).sort(), before.sort());
-  const known = await send(url, CANCEL_TASK_PATH, JSON.stringify({ job: ID, run: ID }));
+  const known = await send(receiver, CANCEL_TASK_PATH, JSON.stringify({ job: ID, run: ID }));
   assert.deepEqual(known, { status: 200, text: '{"known":false}' });
+});
+
+test('the head of a message is checked before a byte of its body arrives', async (t) => {
+  const receiver = await serve(t, await tempFolder(t));
+  const { url } = receiver;
+  const right = messageTo(receiver);
+  const status = async (sent: Partial<Sent>) => {
+    const { status, code } = await deliver(url, { ...right, ...sent });
+    return `${status} ${code}`;
+  };
+  const without = (name: string) =>
+    Object.fromEntries(Object.entries(right.headers).filter(([header]) => header !== name));
+  const empty = Buffer.alloc(0);
+  assert.equal(await status({}), '200 undefined');
+  assert.equal(await status(messageTo(receiver, { secret: OLD_SECRET })), '200 undefined');
+
+  const foreign = '401 TW_DHT_FOREIGN_NODE';
+  // None of these sends its body, so an answer needs none.
+  for (const path of [HANDSHAKE_PATH, ALL_GATHER_PATH, TASK_PATH]) {
+    const unsigned = { 'content-type': MESSAGE_TYPE, 'content-length': 250e6 };
+    assert.equal(await status({ path, headers: unsigned, body: empty }), foreign);
+    assert.equal(
+      await status({ path, headers: { ...right.headers, 'content-length': 250e6 }, body: empty }),
+      foreign,
+    );
+  }
+  assert.equal(await status({ ...messageTo(receiver, { secret: 'a guess' }), body: empty }), foreign);
+  for (const header of ['authorization', 'tilewright-receiver', 'content-digest'])
+    assert.equal(await status({ headers: without(header), body: empty }), foreign, header);
+  const chunked = { ...without('content-length'), 'transfer-encoding': 'chunked' };
+  assert.equal(await status({ headers: chunked, body: empty }), foreign);
+  const late = messageTo(receiver, { time: Date.now() - 70_000 });
+  assert.equal(await status({ ...late, body: empty }), '401 TW_DHT_CLOCK_APART');
+  const misdirected = messageTo(receiver, { receiver: 'a former node at this address' });
+  assert.equal(await status({ ...misdirected, body: empty }), '421 TW_DHT_OTHER_RECEIVER');
+  const readdressed = { ...misdirected.headers, 'tilewright-receiver': receiver.node.id };
+  assert.equal(await status({ headers: readdressed, body: empty }), foreign);
+
+  assert.equal(await status({ body: Buffer.from('[]') }), '400 TW_DHT_DAMAGED_MESSAGE');
+});
+
+test('messages that are longer than their route allows are refused before they arrive', async (t) => {
+  const receiver = await serve(t, await tempFolder(t));
+  const long = messageTo(receiver, { text: JSON.stringify('x'.repeat(5e6)) });
+  const { status, code } = await deliver(receiver.url, { ...long, body: Buffer.alloc(0) });
+  assert.equal(`${status} ${code}`, '413 TW_API_TOO_LARGE');
+});
+
+test('with a listener of their own, messages of nodes are refused where clients connect, and clients there', async (t) => {
+  const port = await freePort();
+  const receiver = await serve(t, await tempFolder(t), { clusterListen: { host: '127.0.0.1', port } });
+  const { url, node } = receiver;
+  const ofNodes = `http://127.0.0.1:${port}`;
+  const codeAt = async (address: string, sent: Sent) => (await deliver(address, sent)).code;
+  assert.equal(await codeAt(ofNodes, messageTo(receiver)), 'undefined');
+  assert.equal(await codeAt(url, messageTo(receiver)), 'TW_API_NOT_FOUND');
+  const plain = (path: string): Sent => ({ method: 'GET', path, headers: {}, body: Buffer.alloc(0) });
+  for (const path of ['/health', '/search', '/none', HANDSHAKE_PATH])
+    assert.equal(await codeAt(ofNodes, plain(path)), 'TW_API_NODES_ONLY', path);
+
+  // A request that another node forwards, for the job of a client.
+  const path = '/jobs/000000000aaaaaa';
+  const forwarded = {
+    ...receiver.signatures.headers(node.id, { method: 'GET', path }),
+    'tilewright-door': url,
+  };
+  assert.equal(await codeAt(ofNodes, { ...plain(path), headers: forwarded }), 'TW_JOB_NOT_FOUND');
+  await node.close();
+  await assert.rejects(fetch(ofNodes));
 });

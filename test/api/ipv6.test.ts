@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { FileBody, httpTransport } from '../../src/client/index.js';
+import { Signatures } from '../../src/dht/index.js';
 import { messageOf } from '../../src/errors.js';
 import { Rendezvous } from '../../src/training/index.js';
 import { atEnd } from '../support/at-end.js';
@@ -51,11 +52,9 @@ test('a client sends requests and files, and follows events', async (t) => {
 
 test('a member of a training ring reaches the rendezvous of another node', async (t) => {
   if (await isMissing(t)) return;
-  const doors = new Rendezvous('the secret of the test');
+  const doors = new Rendezvous(new Signatures('n', ['the secret of the test']));
   const server = createServer().listen(0, '::1');
-  server.on('connect', ({ url, headers }, socket) =>
-    doors.accept(url!, headers.authorization, socket as Socket),
-  );
+  server.on('connect', (request, socket) => doors.accept(request, socket as Socket));
   await once(server, 'listening');
   atEnd(t, () => server.close());
   const url = `http://[::1]:${(server.address() as AddressInfo).port}`;

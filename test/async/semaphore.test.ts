@@ -5,7 +5,11 @@ import fc from 'fast-check';
 import { Semaphore } from '../../src/async/concurrency.js';
 
 test('the number of permits is never exceeded, the order is kept, and an aborted wait holds no permit', async () => {
-  const task = fc.record({ turnsHeld: fc.nat(4), abortsAfter: fc.option(fc.nat(4), { nil: undefined }) });
+  const task = fc.record({
+    needed: fc.integer({ min: 1, max: 6 }),
+    turnsHeld: fc.nat(4),
+    abortsAfter: fc.option(fc.nat(4), { nil: undefined }),
+  });
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
@@ -19,15 +23,17 @@ test('the number of permits is never exceeded, the order is kept, and an aborted
           for (let i = 0; i < count; i++) await turn();
         };
         await Promise.all(
-          tasks.map(async ({ turnsHeld, abortsAfter }, i) => {
+          tasks.map(async ({ needed, turnsHeld, abortsAfter }, i) => {
             const controller = new AbortController();
             if (abortsAfter !== undefined) turns(abortsAfter).then(() => controller.abort(i));
             try {
-              const release = await semaphore.acquire(controller.signal);
+              const release = await semaphore.acquire(controller.signal, needed);
               entered.push(i);
-              assert.ok(++inside <= permits);
+              const taken = Math.min(needed, permits);
+              inside += taken;
+              assert.ok(inside <= permits);
               await turns(turnsHeld);
-              inside--;
+              inside -= taken;
               release();
             } catch (error) {
               assert.equal(error, i);

@@ -143,7 +143,7 @@ test('a cancelled start releases the data folder', async (t) => {
   const store = await tempFolder(t);
   const cluster = {
     ...{ store: pathToFileURL(store).href, etcd: [], name: 'default', advertise: 'http://127.0.0.1:1' },
-    ...{ zone: 'default', weight: 1, secret: 'shared' },
+    ...{ zone: 'default', weight: 1, secrets: ['shared'] },
   };
   const config = { data, memory: 1e9, cores: 1, reserve: 0, cluster };
   const stop = new AbortController();

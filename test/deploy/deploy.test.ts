@@ -92,7 +92,7 @@ test('a single node has a data folder and nothing of a cluster', { skip: noHelm 
   ]);
   const node = documents.get('StatefulSet/tilewright') ?? '';
   assert.equal(variable(node, 'TILEWRIGHT_DATA'), '/data');
-  for (const name of ['ETCD', 'STORE', 'SECRET', 'ADVERTISE', 'ZONE'])
+  for (const name of ['ETCD', 'STORE', 'SECRET', 'CLUSTER_LISTEN', 'ADVERTISE', 'ZONE'])
     assert.ok(!node.includes(`TILEWRIGHT_${name}`), name);
 });
 
@@ -142,7 +142,8 @@ test('links name the ingress or the public URL, and only the given proxies are t
 test('each node has an address of its own below the headless service', { skip: noHelm }, () => {
   const documents = render('cluster');
   const node = documents.get('StatefulSet/tilewright') ?? '';
-  assert.equal(variable(node, 'TILEWRIGHT_ADVERTISE'), 'http://$(POD).tilewright-nodes.tiles.svc:8080');
+  assert.equal(variable(node, 'TILEWRIGHT_CLUSTER_LISTEN'), '0.0.0.0:8081');
+  assert.equal(variable(node, 'TILEWRIGHT_ADVERTISE'), 'http://$(POD).tilewright-nodes.tiles.svc:8081');
   assert.match(node, /serviceName: tilewright-nodes/);
   assert.match(documents.get('Service/tilewright-nodes') ?? '', /clusterIP: None/);
 });

@@ -64,7 +64,14 @@ test('nodes have every metric that the dashboard and the rules use, and the docs
   const folder = await tempFolder(t);
   await mkdir(join(folder, 'store'));
   const etcd = await EtcdCluster.start(t);
-  const shared = { store: storeOf(folder), etcd: etcd.urls, name: 'test', zone: 'z', weight: 1, secret: 's' };
+  const shared = {
+    store: storeOf(folder),
+    etcd: etcd.urls,
+    name: 'test',
+    zone: 'z',
+    weight: 1,
+    secrets: ['s'],
+  };
   const urls: string[] = [];
   for (const name of ['a', 'b']) {
     const port = await freePort();

@@ -31,7 +31,7 @@ async function startNodes(t: TestContext, shared: string, own: string): Promise<
   for (let i = 0; i < 3; i++) {
     const port = await freePort();
     const place = { advertise: `http://127.0.0.1:${port}`, zone: `${i}` };
-    const same = { name: 'test', weight: 1, secret: 'of all nodes', owners: 2, grace: 60_000 };
+    const same = { name: 'test', weight: 1, secrets: ['of all nodes'], owners: 2, grace: 60_000 };
     const node = await openNode({
       ...{ data: join(folder, `${i}`), memory: 256e6, cores: 1, reserve: 0, resume: true },
       hosts: { hosts: i === 0 ? [shared, own] : [shared], anyPublic: false },

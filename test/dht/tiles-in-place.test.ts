@@ -24,7 +24,7 @@ async function ingestInto(t: TestContext, folder: string, store: string): Promis
     zone: 'a',
     weight: 1,
     owners: 1,
-    secret: 's',
+    secrets: ['s'],
   };
   const data = join(folder, 'data');
   const node = await openNode({

@@ -147,12 +147,12 @@ test('a node that cannot listen, or whose address is not reachable, does not joi
 
 test('while a node starts, its address answers that it is not ready', async () => {
   const port = await freePort();
-  const release = await reservePort('127.0.0.1', port, undefined);
+  const release = await reservePort('127.0.0.1', port);
   const answer = await fetch(`http://127.0.0.1:${port}/ready`);
   assert.equal(answer.status, 503);
   assert.equal(answer.headers.get('content-type'), 'application/problem+json');
   assert.equal(((await answer.json()) as { code: string }).code, 'TW_API_NOT_READY');
-  await assert.rejects(reservePort('127.0.0.1', port, undefined), { code: 'TW_API_CANNOT_LISTEN' });
+  await assert.rejects(reservePort('127.0.0.1', port), { code: 'TW_API_CANNOT_LISTEN' });
   await release();
-  await (await reservePort('127.0.0.1', port, undefined))();
+  await (await reservePort('127.0.0.1', port))();
 });

@@ -6,14 +6,18 @@
  * each client is limited.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { verifySignature } from '../../dht/index.js';
+import type { Signatures } from '../../dht/index.js';
 import {
   bindWithoutToken,
   foreignHost,
   foreignOrigin,
   insufficientScope,
+  notBetweenNodes,
   rateLimited,
+  resourceNotFound,
   unauthorized,
 } from '../errors.js';
 
@@ -61,6 +65,10 @@ declare module 'fastify' {
     /** True for messages between nodes. They are signed, and need no token. */
     internal?: boolean;
   }
+  interface FastifyInstance {
+    /** Accepts messages of other nodes: the server itself, or a listener that accepts nothing else. */
+    clusterListener: Server;
+  }
   interface FastifyRequest {
     /** True if the request carries the secret of the data folder's lock, which only the user who runs the server can read. */
     isOwner: boolean;
@@ -80,8 +88,8 @@ export interface AccessOptions {
   ownerSecret: string;
   /** Mean requests a second of one address; 0 for no limit. Default: 200 if there is a token, else 0. */
   rateLimit?: number;
-  /** The cluster's secret. It signs requests that nodes forward after they have checked the token. */
-  secret?: string;
+  /** Checks messages of other nodes, and requests that they forward after they have checked the token. */
+  signatures?: Signatures;
 }
 
 /** Header of a request that a node forwards: the address by which the client reached that node. */
@@ -104,15 +112,12 @@ function bearer(request: FastifyRequest): string | undefined {
   return /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
 }
 
-/**
- * True if a node of the cluster forwards the request. Forwarded requests have no body, so the signature covers them completely. Throws
- * TW_DHT_FOREIGN_NODE.
- */
-function isForwarded({ method, url: path, headers }: FastifyRequest, secret: string | undefined): boolean {
-  if (headers[FORWARDED_BASE_URL_HEADER] === undefined || !secret) return false;
+/** True if a node of the cluster forwards the request; such requests have no body. Throws the errors of `Signatures.verify`. */
+function isForwarded({ raw, headers }: FastifyRequest, signatures: Signatures | undefined): boolean {
+  if (headers[FORWARDED_BASE_URL_HEADER] === undefined || !signatures) return false;
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
   if (hasBody) return false;
-  verifySignature(secret, { method, path, body: Buffer.alloc(0) }, headers.authorization);
+  signatures.verify(raw);
   return true;
 }
 
@@ -134,14 +139,23 @@ export function registerAuth(server: FastifyInstance, options: AccessOptions): v
   server.decorateRequest('isOwner', false);
   server.decorateRequest('mayRead', false);
   server.decorateRequest('forwardedBaseUrl', undefined);
+  const ofNodes = new WeakSet<Socket>();
+  server.clusterListener.on('connection', (socket) => ofNodes.add(socket));
+  const isShared = server.clusterListener === server.server;
   server.addHook('onRequest', async (request, reply) => {
-    const host = request.headers.host ?? '';
-    if (!guarded) for (const name of [host, request.host]) if (!LOOPBACK.test(name)) throw foreignHost(name);
-    if (request.routeOptions.config.internal) return;
-    if (isForwarded(request, options.secret)) {
+    const mayBeNode = isShared || ofNodes.has(request.raw.socket);
+    if (request.routeOptions.config.internal) {
+      if (!mayBeNode) throw resourceNotFound(`route ${request.method} ${request.url} at this address`);
+      options.signatures!.verify(request.raw);
+      return;
+    }
+    if (mayBeNode && isForwarded(request, options.signatures)) {
       request.forwardedBaseUrl = String(request.headers[FORWARDED_BASE_URL_HEADER]);
       return;
     }
+    if (mayBeNode && !isShared) throw notBetweenNodes();
+    const host = request.headers.host ?? '';
+    if (!guarded) for (const name of [host, request.host]) if (!LOOPBACK.test(name)) throw foreignHost(name);
     const given = bearer(request);
     request.isOwner = secretsEqual(given, ownerSecret);
     const mayWrite = request.isOwner || secretsEqual(given, token);

@@ -1,8 +1,13 @@
-/** Messages between nodes: searches, tasks of jobs, parts of scenes, and usage. Messages are signed, and answers have a checksum. */
+/**
+ * Messages between nodes: searches, tasks of jobs, parts of scenes, and usage. Messages are signed, and answers have a checksum. The
+ * plugin `auth` has checked the signature before the body arrives here.
+ */
 
+import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Semaphore } from '../../async/index.js';
 import {
   CHECKSUM_HEADER,
   encodeLine,
@@ -12,9 +17,9 @@ import {
   nodeStats,
   OWNER_QUERY_PATH,
   type OwnerRequest,
+  readSignedBody,
   STATS_PATH,
   TIME_HEADER,
-  verifySignature,
 } from '../../dht/index.js';
 import {
   SCENE_PART_PATH,
@@ -37,12 +42,15 @@ import { type ProcessUsage, processUsage } from '../../metrics/index.js';
 import { isoTime } from '../../query/index.js';
 import { VERSION_SCHEMA } from '../../storage/index.js';
 import { COUNT, messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
+import { parseJsonOr } from '../../utils/json-text.js';
 import { onDisconnect } from '../answers.js';
-import { badRequest } from '../errors.js';
+import { badRequest, bodyTooLarge } from '../errors.js';
 import type { ClusterService, Services } from '../services.js';
 
 /** Messages contain filters, which are small. */
 const MAX_MESSAGE_BYTES = 4 * 2 ** 20;
+/** Bytes of bodies that are read at the same time; further ones wait in their sockets. */
+const MAX_BODIES_BYTES = 2 ** 29;
 
 /** Nodes of other versions may send more members. */
 const querySchema = {
@@ -58,27 +66,29 @@ const querySchema = {
 
 export async function messageRoutes(
   server: FastifyInstance,
-  { cluster, owners, secret, tasks, sceneParts }: ClusterService,
+  { cluster, owners, tasks, sceneParts }: ClusterService,
 ): Promise<void> {
   // Also on refusals, so that the sender learns how far the clocks are apart.
   server.addHook('onSend', async (_request, reply) => {
     reply.header(TIME_HEADER, Date.now());
   });
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser(
-    MESSAGE_TYPE,
-    { parseAs: 'buffer', bodyLimit: MAX_MESSAGE_BYTES },
-    async ({ method, url: path, headers }: FastifyRequest, body: Buffer) => {
-      verifySignature(secret, { method, path, body }, headers.authorization);
-      if (headers[CHECKSUM_HEADER] !== String(crc32(body))) throw badRequest('the message is damaged');
-      try {
-        return JSON.parse(body.toString()) as unknown;
-      } catch (error) {
-        throw badRequest.because(error, 'the message is not JSON');
-      }
-    },
-  );
-  const internal = { config: { internal: true }, schema: { hide: true } };
+  const memory = new Semaphore(MAX_BODIES_BYTES);
+  server.addContentTypeParser(MESSAGE_TYPE, async (request: FastifyRequest, body: IncomingMessage) => {
+    const { headers, raw, routeOptions } = request;
+    const limit = routeOptions.bodyLimit!;
+    const length = Number(headers['content-length']);
+    if (length > limit) throw bodyTooLarge(limit, 'JSON');
+    const release = await memory.acquire(undefined, length);
+    try {
+      if (raw.destroyed) throw badRequest('the requesting node has closed the connection');
+      const text = (await readSignedBody(headers, body)).toString();
+      return parseJsonOr(text, (cause) => badRequest.because(cause, 'the message is not JSON'));
+    } finally {
+      release();
+    }
+  });
+  const internal = { config: { internal: true }, schema: { hide: true }, bodyLimit: MAX_MESSAGE_BYTES };
   // A node that starts checks that the others accept its messages.
   server.post(HANDSHAKE_PATH, internal, async (_request, reply) => replyWithChecksum(reply, {}));
   server.post<{ Body: OwnerRequest }>(
@@ -187,6 +197,7 @@ async function taskRoutes(server: FastifyInstance, { tasks }: { tasks: TaskExecu
   const message = (...required: string[]) => ({
     config: { internal: true },
     schema: { hide: true, body: taskMessageSchema(required) },
+    bodyLimit: MAX_MESSAGE_BYTES,
   });
 
   const task = message('job', 'run', 'process', 'slots', 'since');

@@ -79,11 +79,11 @@ async function listNodes({ cluster, peers }: ClusterService) {
 
 /** Accepts connections from other nodes that train one model together with this node: signed CONNECT requests. */
 function acceptTrainingConnections(server: Server, rendezvous: Rendezvous): void {
-  server.on('connect', ({ url, headers }, socket) => {
+  server.on('connect', (request, socket) => {
     // The training itself handles errors of the connection.
     socket.on('error', () => undefined);
     try {
-      rendezvous.accept(url ?? '', headers.authorization, socket as Socket);
+      rendezvous.accept(request, socket as Socket);
     } catch (error) {
       if (!(error instanceof TilewrightError)) throw error;
       socket.end(`HTTP/1.1 ${error.status} ${error.code}\r\n\r\n`, () => socket.destroy());
@@ -191,5 +191,5 @@ export const clusterRoutes: RouteGroup = async (server, { services }) => {
 
   if (!service) return;
   await server.register((scope) => messageRoutes(scope, service));
-  acceptTrainingConnections(server.server, service.rendezvous);
+  acceptTrainingConnections(server.clusterListener, service.rendezvous);
 };

@@ -1,9 +1,9 @@
 /** Jobs: their list, status, results, logs and events; cancel and retry. A request for a job of another node is forwarded to it. */
-import { type IncomingMessage, request as open } from 'node:http';
+import { type IncomingMessage, type OutgoingHttpHeaders, request as open } from 'node:http';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { limitConnectTime, type Peer, sign } from '../../dht/index.js';
+import { limitConnectTime, type Peer, type Signatures } from '../../dht/index.js';
 import { errorCatalogue, TilewrightError } from '../../errors.js';
 import { PAGE_POLICY } from '../../html/index.js';
 import {
@@ -67,7 +67,7 @@ function forwardToLeader(
     if (!peer) return undefined;
     let answer: IncomingMessage;
     try {
-      answer = await forwardRequest(peer, request.params.id, cluster.secret, request, reply);
+      answer = await forwardRequest(peer, request.params.id, cluster.signatures, request, reply);
     } catch (error) {
       if (fallBackToLocal) return undefined;
       throw error;
@@ -89,14 +89,14 @@ function forwardToLeader(
 function forwardRequest(
   { id, url }: Peer,
   job: string,
-  secret: string,
+  signatures: Signatures,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<IncomingMessage> {
   const { method } = request;
   const path = requestPath(request);
-  const headers: Record<string, string | string[]> = {
-    authorization: sign(secret, { method, path, body: Buffer.alloc(0) }),
+  const headers: OutgoingHttpHeaders = {
+    ...signatures.headers(id, { method, path }),
     [FORWARDED_BASE_URL_HEADER]: baseUrl(request),
   };
   for (const name of FORWARDED_REQUEST_HEADERS) {

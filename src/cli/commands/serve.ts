@@ -10,6 +10,7 @@ import {
   type CommonOptions,
   createOption,
   parseBytesOption,
+  parseListenOption,
   parseNumberOption,
   parsePortOption,
   parsePositiveIntegerOption,
@@ -33,8 +34,9 @@ interface ServeFlags extends CommonOptions, Omit<NodeConfig, 'cluster'> {
   store?: string;
   etcd?: string;
   clusterName: string;
+  clusterListen?: NodeConfig['clusterListen'];
   advertise?: string;
-  secret?: string;
+  secret?: string[];
   zone: string;
   weight: number;
   owners?: number;
@@ -49,8 +51,12 @@ const EXAMPLE_SECRET = /^change-?me/i;
 
 /** Ends the command if a secret is one of the examples. */
 function rejectExampleSecrets({ token, readToken, secret }: ServeFlags, command: Command): void {
-  for (const [name, value] of Object.entries({ token, 'read-token': readToken, secret }))
-    if (value !== undefined && EXAMPLE_SECRET.test(value))
+  for (const [name, values] of Object.entries({
+    token: [token],
+    'read-token': [readToken],
+    secret: secret ?? [],
+  }))
+    if (values.some((value) => value !== undefined && EXAMPLE_SECRET.test(value)))
       command.error(
         `error: --${name} is an example, which is public; use a random one, such as the output of "openssl rand -hex 32"`,
       );
@@ -61,7 +67,8 @@ const WILDCARD_HOST = /^(0\.0\.0\.0|\[?::\]?|)$/;
 
 /** The cluster options of the flags; undefined for a single node. */
 function clusterConfig(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
-  const { store, etcd, clusterName: name, zone, weight, owners, host, port } = flags;
+  const { store, etcd, clusterName: name, zone, weight, owners, clusterListen } = flags;
+  const { host, port } = clusterListen ?? flags;
   const grace = flags.grace * 1000;
   if (store === undefined) {
     if (etcd !== undefined) command.error('error: --etcd needs --store, the object store of the cluster');
@@ -71,21 +78,27 @@ function clusterConfig(flags: ServeFlags, command: Command): NodeConfig['cluster
   }
   if (!(weight > 0)) command.error(`error: --weight ${weight} is not above 0`);
   const servers = etcd === undefined ? [] : splitList(etcd);
-  if (servers.length > 0 && !flags.secret)
+  if (clusterListen && servers.length === 0)
+    command.error('error: --cluster-listen needs --etcd; a node without etcd gets no messages of others');
+  if (servers.length > 0 && !flags.secret?.length)
     command.error('error: --etcd needs --secret, which all nodes share; set it with TILEWRIGHT_SECRET');
-  if (servers.length > 0 && flags.secret!.length < MIN_SECRET_LENGTH)
+  if (flags.secret && flags.secret.length > 2)
+    command.error('error: --secret has more than two values; a cluster changes from one secret to one other');
+  if (servers.length > 0 && flags.secret!.some((secret) => secret.length < MIN_SECRET_LENGTH))
     command.error(
       `error: --secret is shorter than ${MIN_SECRET_LENGTH} characters; use a random one, such as the output of "openssl rand -hex 32"`,
     );
   if (flags.advertise === undefined && port === 0)
-    command.error('error: --port 0 needs --advertise, because other nodes must know the address');
+    command.error(
+      `error: --${clusterListen ? 'cluster-listen with port' : 'port'} 0 needs --advertise, because other nodes must know the address`,
+    );
   if (flags.advertise === undefined && servers.length > 0 && WILDCARD_HOST.test(host))
     command.error(
-      `error: --host ${host} needs --advertise, such as http://192.0.2.7:${port}: the address at which other nodes reach this machine`,
+      `error: ${clusterListen ? `--cluster-listen ${host}:${port}` : `--host ${host}`} needs --advertise, such as http://192.0.2.7:${port}: the address at which other nodes reach this machine`,
     );
   const advertise = flags.advertise ?? `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
-  const secret = flags.secret ?? randomBytes(32).toString('hex');
-  const config = { store, etcd: servers, name, advertise, zone, weight, secret, grace };
+  const secrets = flags.secret ?? [randomBytes(32).toString('hex')];
+  const config = { store, etcd: servers, name, advertise, zone, weight, secrets, grace };
   return owners === undefined ? config : { ...config, owners };
 }
 
@@ -125,12 +138,18 @@ export function serveCommand(): Command {
     ),
     createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'),
     createOption(
+      '--cluster-listen <host:port>',
+      'address for messages of other nodes alone, which --host and --port then refuse',
+      parseListenOption,
+    ),
+    createOption(
       '--advertise <url>',
-      'address at which other nodes reach this node; default: the address of --host and --port',
+      'address at which other nodes reach this node; default: the address of --cluster-listen, or of --host and --port',
     ),
     createOption(
       '--secret <secret>',
-      'secret that all nodes of a cluster share; set it with TILEWRIGHT_SECRET, because flags are visible in the process list',
+      'secret that all nodes of a cluster share; set it with TILEWRIGHT_SECRET, because flags are visible in the process list; two with a comma while it changes: the first signs, both are accepted',
+      splitList,
     ),
     createOption('--zone <zone>', 'failure domain of this node, such as a rack').default('default'),
     createOption('--weight <n>', 'share of the tiles relative to other nodes', parseNumberOption).default(1),
@@ -166,10 +185,14 @@ export function serveCommand(): Command {
     const cluster = clusterConfig(flags, command);
     const { allowFolder: allowFolders, allowHost: hosts, host, port, token, readToken } = flags;
     const { openNode } = await import('../../node.js');
-    const { reservePort, readProxyOptions } = await import('../../api/index.js');
+    const { reservePort, readProxyOptions, requireSafeBinding } = await import('../../api/index.js');
     readProxyOptions(flags, token ?? readToken);
     // A node that joins a cluster gets slots, so it must be able to listen before it joins.
-    const release = await reservePort(host, port, token ?? readToken);
+    requireSafeBinding(host, token ?? readToken);
+    const reserved = [await reservePort(host, port)];
+    const { clusterListen } = flags;
+    if (clusterListen) reserved.push(await reservePort(clusterListen.host, clusterListen.port));
+    const release = () => Promise.all(reserved.map((end) => end()));
     const node = await openNode({
       ...flags,
       allowFolders,

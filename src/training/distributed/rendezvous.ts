@@ -3,11 +3,11 @@
  * No other request uses CONNECT; `Upgrade`, which some clients send with any request, would have to be handled for all of them.
  */
 import { randomUUID } from 'node:crypto';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { urlToHttpOptions } from 'node:url';
-import { sign, verifySignature } from '../../dht/index.js';
+import type { Signatures } from '../../dht/index.js';
 import { nodeLost } from '../errors.js';
 
 const PATH = '/cluster/internal/ring/';
@@ -16,7 +16,6 @@ const CONNECT_TIMEOUT_MS = 5000;
  * Interval of keep-alive probes. An idle connection whose other end is silent for about ten intervals ends, because its machine is gone.
  */
 const KEEP_ALIVE_MS = 1000;
-const NO_BODY = new Uint8Array();
 
 /** A rank of this node that waits for the connection of the previous rank. */
 export interface PendingConnection {
@@ -31,7 +30,7 @@ export interface PendingConnection {
 export class Rendezvous {
   private readonly pending = new Map<string, (socket: Socket) => void>();
 
-  constructor(private readonly secret: string) {}
+  constructor(private readonly signatures: Signatures) {}
 
   listen(): PendingConnection {
     const id = randomUUID();
@@ -49,9 +48,10 @@ export class Rendezvous {
     return { id, connection, close };
   }
 
-  /** Handles an incoming CONNECT request. Throws TW_DHT_FOREIGN_NODE, TW_DHT_CLOCK_APART. */
-  accept(path: string, authorization: string | undefined, socket: Socket): void {
-    verifySignature(this.secret, { method: 'CONNECT', path, body: NO_BODY }, authorization);
+  /** Handles an incoming CONNECT request. Throws the errors of `Signatures.verify`. */
+  accept(request: IncomingMessage, socket: Socket): void {
+    this.signatures.verify(request);
+    const { url: path = '' } = request;
     const id = path.slice(PATH.length);
     const open = path.startsWith(PATH) ? this.pending.get(id) : undefined;
     if (!open) return void socket.end('HTTP/1.1 404 Not Found\r\n\r\n', () => socket.destroy());
@@ -64,13 +64,13 @@ export class Rendezvous {
   /** Connects to the waiting rank `id` of another node. Throws TW_TRAIN_RING. */
   connect({ node, url }: { node: string; url: string }, id: string): Promise<Duplex> {
     const path = PATH + id;
-    const authorization = sign(this.secret, { method: 'CONNECT', path, body: NO_BODY });
+    const headers = this.signatures.headers(node, { method: 'CONNECT', path });
     return new Promise((resolve, reject) => {
       const connecting = request({
         ...urlToHttpOptions(new URL(url)),
         method: 'CONNECT',
         path,
-        headers: { authorization },
+        headers,
         agent: false,
         timeout: CONNECT_TIMEOUT_MS,
       });

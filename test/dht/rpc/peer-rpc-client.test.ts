@@ -9,6 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { CHECKSUM_HEADER, PeerClient } from '../../../src/dht/peers.js';
+import { Signatures } from '../../../src/dht/signatures.js';
 import { atEnd } from '../../support/at-end.js';
 
 const MANY = 500;
@@ -33,7 +34,7 @@ function peerOf(server: Server, host = '127.0.0.1') {
 }
 
 function openPeers(t: TestContext): PeerClient {
-  const peers = new PeerClient('the secret of the test');
+  const peers = new PeerClient(new Signatures('self', ['the secret of the test']));
   atEnd(t, () => peers.close());
   return peers;
 }

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import type { ListedNode } from '../../../src/client/documents.js';
 import { PeerClient } from '../../../src/dht/peers.js';
+import { Signatures } from '../../../src/dht/signatures.js';
 import { atEnd } from '../../support/at-end.js';
 import { finished, start } from '../../support/command.js';
 import { EtcdCluster, noEtcd } from '../../support/etcd.js';
@@ -29,22 +31,24 @@ async function startNode(t: TestContext, seconds: number) {
   child.stdout?.resume();
   child.stderr?.resume();
   atEnd(t, () => ended(child, 'SIGKILL'));
-  const node = { id: 'other', url: `http://127.0.0.1:${port}`, process: child };
-  await until('the node runs', async () => (await get(node, '/health')) !== undefined);
-  return node;
+  const server = { url: `http://127.0.0.1:${port}`, process: child };
+  await until('the node runs', async () => (await get(server, '/health')) !== undefined);
+  const { nodes } = await get<{ nodes: ListedNode[] }>(server, '/cluster/nodes');
+  return { ...server, id: nodes[0]!.id };
 }
 
 function openPeers(t: TestContext) {
   const warnings: Error[] = [];
-  const peers = new PeerClient(SECRET, (error) => warnings.push(error));
+  const peers = new PeerClient(new Signatures('self', [SECRET]), (error) => warnings.push(error));
   atEnd(t, () => peers.close());
   return { peers, warnings };
 }
 
 test('an answer says how far the clocks are apart, and a small difference causes no warning', async (t) => {
   const { peers, warnings } = openPeers(t);
-  await peers.call(await startNode(t, -5), PATH, {}, 30_000, anything);
-  const offset = peers.clockOffsets.get('other')!;
+  const node = await startNode(t, -5);
+  await peers.call(node, PATH, {}, 30_000, anything);
+  const offset = peers.clockOffsets.get(node.id)!;
   assert.ok(offset > -7 && offset < -3, String(offset));
   assert.deepEqual(warnings, []);
 });
@@ -55,14 +59,14 @@ test('a refusal says how far the clocks are apart, and causes one warning that n
   for (let i = 0; i < 2; i++)
     await assert.rejects(
       peers.call(node, PATH, {}, 30_000, anything),
-      /node other at .* 401 .*TW_DHT_CLOCK_APART.* 1[12]\d s apart/,
+      /node \w+ at .* 401 .*TW_DHT_CLOCK_APART.* 1[12]\d s apart/,
     );
-  const offset = peers.clockOffsets.get('other')!;
+  const offset = peers.clockOffsets.get(node.id)!;
   assert.ok(Math.abs(offset - 120) < 2, String(offset));
   assert.equal(warnings.length, 1);
   assert.match(
     warnings[0]!.message,
-    /^the clock of node other at \S+ is 1[12]\d s ahead of the clock of this node; from 60 s on .*NTP/,
+    /^the clock of node \w+ at \S+ is 1[12]\d s ahead of the clock of this node; from 60 s on .*NTP/,
   );
 });
 

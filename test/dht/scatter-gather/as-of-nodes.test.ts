@@ -45,7 +45,7 @@ async function openNodes(t: TestContext, count: number): Promise<Served[]> {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     const place = { store: pathToFileURL(join(folder, 'store')).href, etcd: etcd.urls, name: 'as-of' };
-    const cluster = { ...place, advertise: url, zone: `${i}`, weight: 1, owners: 1, secret: 'shared' };
+    const cluster = { ...place, advertise: url, zone: `${i}`, weight: 1, owners: 1, secrets: ['shared'] };
     const node = await openNode({ data: join(folder, `${i}`), memory: 1e8, cores: 1, reserve: 0, cluster });
     nodes.push({ node, url });
     await node.listen('127.0.0.1', port);

@@ -13,6 +13,7 @@ import {
   PeerClient,
   ScatterGather,
   type ScatterQuery,
+  Signatures,
   SLOTS,
 } from '../../../src/dht/index.js';
 import { defineError, TilewrightError } from '../../../src/errors.js';
@@ -80,7 +81,7 @@ async function start(place: SharedStores, id: string): Promise<Node> {
     onFailure,
     releaseDelayMs: 100,
   });
-  const peers = new PeerClient('secret');
+  const peers = new PeerClient(new Signatures(id, ['secret']));
   owners = new ScatterGather(storage, cluster, peers);
   const isText = messageCheck({ type: 'string' });
   const kind = { name: 'test', question: isText, answer: isText, timeoutMs: TIMEOUT_MS };

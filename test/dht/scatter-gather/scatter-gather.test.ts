@@ -12,6 +12,7 @@ import { Cluster } from '../../../src/dht/cluster.js';
 import { CHECKSUM_HEADER, PeerClient } from '../../../src/dht/peers.js';
 import type { ScatterQuery } from '../../../src/dht/scatter-gather.js';
 import { type OwnerRequest, ScatterGather } from '../../../src/dht/scatter-gather.js';
+import { Signatures } from '../../../src/dht/signatures.js';
 import { SLOTS } from '../../../src/dht/slots.js';
 import { messageOf, TilewrightError } from '../../../src/errors.js';
 import { Storage } from '../../../src/storage/index.js';
@@ -57,7 +58,7 @@ async function start(place: SharedStores, id: string): Promise<Node> {
   const member = { id, url, zone: id, weight: 1, software: '0', format: 1 };
   const onFailure = (error: unknown) => process.emitWarning(messageOf(error));
   const cluster = await Cluster.join({ member, storage, objects, coordination, owners: 1, onFailure });
-  const peers = new PeerClient('');
+  const peers = new PeerClient(new Signatures(id, ['']));
   const owners: ScatterGather = new ScatterGather(storage, cluster, peers);
   const tiles = owners.register<null, string[]>(KIND, async (_, { only, seq }) => {
     const { ids } = storage.index.query({ where: only });

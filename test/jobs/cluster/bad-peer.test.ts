@@ -11,6 +11,7 @@ import {
   CHECKSUM_HEADER,
   encodeLine,
   PeerClient,
+  Signatures,
   SLOTS,
   STATS_PATH,
   slotNotHeld,
@@ -64,7 +65,7 @@ async function start(t: TestContext, processes: Process[]) {
     answer(request.url!, await json(request), response),
   ).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const peers = new PeerClient(SECRET);
+  const peers = new PeerClient(new Signatures('a', [SECRET]));
   place.stops.push(async () => {
     peers.close();
     server.closeAllConnections();

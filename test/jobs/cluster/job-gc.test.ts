@@ -48,7 +48,7 @@ function nodesOf(t: TestContext, folder: string, etcd: EtcdCluster) {
         zone: name,
         weight: 1,
         grace: 2000,
-        ...{ advertise: `http://127.0.0.1:${port}`, secret: 'the secret of the test' },
+        ...{ advertise: `http://127.0.0.1:${port}`, secrets: ['the secret of the test'] },
       },
     });
     let stopped: Promise<void> | undefined;

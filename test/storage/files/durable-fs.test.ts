@@ -64,7 +64,7 @@ test('so is the coordination folder of a single node', LINUX_ONLY, async (t) => 
     memory: 512e6,
     cores: 1,
     reserve: 0,
-    cluster: { ...cluster, secret: 'the secret of the test' },
+    cluster: { ...cluster, secrets: ['the secret of the test'] },
   });
   const beforeClose = [...synced];
   await node.close();

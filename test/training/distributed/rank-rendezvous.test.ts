@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { after, describe, type TestContext, test } from 'node:test';
+import { Signatures } from '../../../src/dht/index.js';
 import { pipeBothWays, Rendezvous } from '../../../src/training/distributed/rendezvous.js';
 import { atEnd } from '../../support/at-end.js';
 import { socketPair } from './process-groups.js';
@@ -11,9 +12,7 @@ import { socketPair } from './process-groups.js';
 /** The address of a node at an IP address of this machine, or undefined if the machine does not have it. */
 async function nodeAt(t: TestContext, doors: Rendezvous, host: string): Promise<string | undefined> {
   const server = createServer();
-  server.on('connect', ({ url, headers }, socket: Socket) =>
-    doors.accept(url!, headers.authorization, socket),
-  );
+  server.on('connect', (request, socket: Socket) => doors.accept(request, socket));
   try {
     await once(server.listen(0, host), 'listening');
   } catch {
@@ -25,7 +24,7 @@ async function nodeAt(t: TestContext, doors: Rendezvous, host: string): Promise<
 
 for (const host of ['127.0.0.1', '::1'])
   test(`a node is reached at ${host}`, async (t) => {
-    const doors = new Rendezvous('the secret of the cluster');
+    const doors = new Rendezvous(new Signatures('n', ['the secret of the cluster']));
     const url = await nodeAt(t, doors, host);
     if (url === undefined) return t.skip(`this machine has no address ${host}`);
     const door = doors.listen();
