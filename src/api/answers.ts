@@ -28,6 +28,9 @@ export function checkIfMatch({ headers }: FastifyRequest, etag: string): void {
   if (expectedTags && !expectedTags.includes(etag) && !expectedTags.includes('*')) throw otherVersion(etag);
 }
 
+/** The body of an answer to HEAD. It is a stream, because without one fastify would set the length to 0. */
+export const noBody = () => Readable.from([]);
+
 interface RangedFile {
   etag: string;
   bytes: number;
@@ -52,8 +55,7 @@ export function sendRanged(
   const { start, end } = range ?? { start: 0, end: bytes - 1 };
   if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${bytes}`);
   reply.header('content-length', end - start + 1);
-  // The stream is empty because without a body fastify would set the length to 0.
-  if (request.method === 'HEAD') return reply.send(Readable.from([]));
+  if (request.method === 'HEAD') return reply.send(noBody());
   return reply.send(read(start, end));
 }
 

@@ -79,6 +79,13 @@ export const notBetweenNodes = defineError(
   () => 'this address answers only other nodes of the cluster; send requests to the one of --host and --port',
 );
 
+export const tooManyAnswers = defineError(
+  'TW_API_BUSY',
+  503,
+  'Other long answers are made, or wait for their readers, and take the memory that the server has for them. Repeat the request after the time in the header Retry-After, perhaps with a smaller `limit`.',
+  () => 'other long answers take the memory of the server: repeat the request later, or with a smaller limit',
+);
+
 export const foreignHost = defineError(
   'TW_API_FOREIGN_HOST',
   403,

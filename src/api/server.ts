@@ -19,6 +19,7 @@ import {
   problemDocument,
   registerErrorHandler,
 } from './plugins/problems.js';
+import { registerReaders } from './plugins/readers.js';
 import { registerFormatParameter, schemaController } from './plugins/validation.js';
 import { clusterRoutes } from './routes/cluster.js';
 import { ingestRoutes } from './routes/ingest.js';
@@ -194,6 +195,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   registerAuth(server, options);
   if (services.cluster) registerReadYourWrites(server, services.cluster.cluster);
   registerCompression(server);
+  registerReaders(server);
   registerResponseSchemas(server);
   describeOperations(server, options);
   registerFormatParameter(server);

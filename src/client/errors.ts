@@ -8,6 +8,14 @@ export const unreachable = defineError(
   (url: string, reason: string) => `${url} does not answer (${reason}): is the server running there?`,
 );
 
+export const answerBroken = defineError(
+  'TW_CLIENT_BROKEN_ANSWER',
+  503,
+  'The connection to the server ended before its answer was complete. Repeat the command. A server ends answers of which it can deliver less than 64 kB a minute, such as those of a paused program.',
+  (path: string, reason: string) =>
+    `the answer to ${path} ended before it was complete (${reason}); repeat the command. A server ends answers that are read too slowly, such as by a paused program`,
+);
+
 export const jobLost = defineError(
   'TW_CLIENT_JOB_LOST',
   503,

@@ -8,9 +8,10 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pack } from 'tar-stream';
 import { messageOf, TilewrightError } from '../errors.js';
-import { badAnswer, fileUnreadable, unreachable } from './errors.js';
+import { answerBroken, badAnswer, fileUnreadable, unreachable } from './errors.js';
 
 const READ_BYTES = 1 << 20;
 const TAR_BLOCK_BYTES = 512;
@@ -186,7 +187,11 @@ export interface Transport {
 /** Most routes refuse longer JSON, so longer bodies are sent with `Expect: 100-continue`. Characters. */
 const MAX_FETCH_JSON_LENGTH = 1e6;
 
-/** Requests over HTTP. Errors: TW_CLIENT_UNREACHABLE and TW_CLIENT_NO_FILE. */
+/** The server has refused a request because of its load, before it began with it. */
+const BUSY = 'TW_API_BUSY';
+const MAX_BUSY_ANSWERS = 20;
+
+/** Requests over HTTP, repeated as long as the server is busy. Errors: TW_CLIENT_UNREACHABLE, TW_CLIENT_NO_FILE, TW_CLIENT_BROKEN_ANSWER. */
 export function httpTransport(url: string, token?: string): Transport {
   const base = url.replace(/\/+$/, '');
   const withToken = (headers: Record<string, string>) =>
@@ -196,7 +201,18 @@ export function httpTransport(url: string, token?: string): Transport {
     if (error instanceof TilewrightError) throw error;
     throw unreachable.because(error, base, messageOf(error));
   };
+  const breakOff = (path: string) => (error: Error) => {
+    throw answerBroken.because(error, path, messageOf(error));
+  };
   const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    for (let tries = 1; ; tries++) {
+      const answer = await askOnce(method, path, body);
+      const isBusy = answer.status === 503 && Object(answer.body).code === BUSY;
+      if (!isBusy || tries === MAX_BUSY_ANSWERS) return answer;
+      await sleep(1000 * Number(answer.headers['retry-after'] ?? 1));
+    }
+  };
+  const askOnce = async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const headers = withToken({});
     const content = body instanceof FileBody ? body : (JSON.stringify(body) as string | undefined);
     if (content instanceof FileBody || (content !== undefined && content.length > MAX_FETCH_JSON_LENGTH)) {
@@ -206,7 +222,7 @@ export function httpTransport(url: string, token?: string): Transport {
     if (content !== undefined) headers['content-type'] = 'application/json';
     const request = { method, headers, ...(content !== undefined && { body: content }) };
     const response = await fetch(base + path, request).catch(fail);
-    const answer = parseJsonOrNull(await response.text().catch(fail));
+    const answer = parseJsonOrNull(await response.text().catch(breakOff(path)));
     return { status: response.status, body: answer, headers: Object.fromEntries(response.headers) };
   };
   const open: Transport['open'] = async (path, headers, signal) => {
@@ -219,7 +235,15 @@ export function httpTransport(url: string, token?: string): Transport {
     const response = await fetch(base + path, { headers: withToken({}) }).catch(fail);
     const answer = { status: response.status, headers: Object.fromEntries(response.headers) };
     if (!response.ok || !response.body) return { ...answer, body: parseJsonOrNull(await response.text()) };
-    await pipeline(Readable.fromWeb(response.body as ReadableStream), createWriteStream(into));
+    const content = Readable.fromWeb(response.body as ReadableStream);
+    let broken: Error | undefined;
+    content.once('error', (error) => {
+      broken = error;
+    });
+    await pipeline(content, createWriteStream(into)).catch((error) => {
+      if (error === broken) breakOff(path)(error);
+      throw error;
+    });
     return { ...answer, body: null };
   };
   return Object.assign(ask, { open, download });

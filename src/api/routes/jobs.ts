@@ -21,7 +21,7 @@ import {
 import { datetimeSchema, parseDatetime } from '../../query/index.js';
 import type { JobRecord } from '../../storage/index.js';
 import { listOf } from '../../utils/json-schema.js';
-import { onDisconnect } from '../answers.js';
+import { noBody, onDisconnect } from '../answers.js';
 import { badPagingToken, processNotFound, resourceNotFound, tooManyListeners } from '../errors.js';
 import { baseUrl, link, pageLinks, parseLimit, requestPath } from '../links.js';
 import { FORWARDED_BASE_URL_HEADER } from '../plugins/auth.js';
@@ -45,6 +45,8 @@ const FORWARDED_RESPONSE_HEADERS = [
   'x-content-type-options',
 ];
 const LEADER_TIMEOUT_MS = 1000;
+/** A stopped process still accepts connections. */
+const LEADER_ANSWER_TIMEOUT_MS = 5000;
 
 interface ForwardOptions {
   /** Forwards requests for an ended job too, if its former leader runs. */
@@ -106,10 +108,18 @@ function forwardRequest(
   return new Promise((resolve, reject) => {
     const sent = open(new URL(path, url), { method, agent: false, headers });
     limitConnectTime(sent, LEADER_TIMEOUT_MS);
+    const silent = new Error(`no answer within ${LEADER_ANSWER_TIMEOUT_MS} ms`);
+    const timer = setTimeout(() => sent.destroy(silent), LEADER_ANSWER_TIMEOUT_MS);
     onDisconnect(reply, () => sent.destroy());
-    sent.once('response', resolve);
+    sent.once('response', (answer) => {
+      clearTimeout(timer);
+      resolve(answer);
+    });
     // After the answer has begun, errors reach its reader.
-    sent.on('error', (error) => reject(leaderUnavailable.because(error, job, id)));
+    sent.on('error', (error) => {
+      clearTimeout(timer);
+      reject(leaderUnavailable.because(error, job, id));
+    });
     sent.end();
   });
 }
@@ -308,7 +318,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
         .header('x-content-type-options', 'nosniff')
         .header('content-length', file.bytes)
         .type(type)
-        .send(await file.open());
+        .send(request.method === 'HEAD' ? noBody() : await file.open());
     },
   );
 

@@ -1,5 +1,5 @@
 /** Search, the Items of a collection, single Items, and counts over the tiles that match a search. */
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   type AggregationParams,
   aggregationBody,
@@ -155,8 +155,9 @@ const describe = describeWithTag('stac');
 export const searchRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
   const response = { 200: jsonResponse('FeatureCollection', 'A page of Items', GEOJSON) };
 
-  /** One page of Items. `next` creates the link to the next page from its token. */
+  /** One page of Items. `next` creates the link to the next page from its token. Throws TW_API_BUSY. */
   const page = async (
+    reply: FastifyReply,
     base: string,
     params: SearchParams,
     links: object[],
@@ -164,11 +165,12 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
   ): Promise<Buffer> => {
     const { limit, token, sortby, fields, bandAssets = false, ...filter } = params;
     const selection = parseFields(fields);
-    const search = createSearch(parseFilter(filter), {
-      order: parseSortby(sortby),
-      limit: Math.min(parseLimit({ limit }), bandAssets ? MAX_LIMIT_WITH_BANDS : Number.POSITIVE_INFINITY),
-      token,
-    });
+    const most = Math.min(
+      parseLimit({ limit }),
+      bandAssets ? MAX_LIMIT_WITH_BANDS : Number.POSITIVE_INFINITY,
+    );
+    const search = createSearch(parseFilter(filter), { order: parseSortby(sortby), limit: most, token });
+    await reply.reserveMemory(most * EXPECTED_ITEM_BYTES);
     const { tiles, ...found } = await finder.find(search);
     const collections = new Map<string, CollectionRecord | undefined>();
     for (const id of new Set(tiles.map((tile) => tile.collection)))
@@ -203,10 +205,15 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
     return out.take();
   };
 
-  const pageByGet = (request: FastifyRequest, params: SearchParams, links: object[] = []) => {
+  const pageByGet = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    params: SearchParams,
+    links: object[] = [],
+  ) => {
     const base = baseUrl(request);
     const self = link('self', requestUrl(request).href, GEOJSON);
-    return page(base, params, [self, ...links], (token) => ({
+    return page(reply, base, params, [self, ...links], (token) => ({
       method: 'GET',
       href: nextPageUrl(request, token),
     }));
@@ -217,7 +224,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
     describe('Search for tiles', response, { querystring: searchQuery }),
     async (request, reply) => {
       reply.type(GEOJSON);
-      return pageByGet(request, request.query);
+      return pageByGet(request, reply, request.query);
     },
   );
 
@@ -231,7 +238,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
       const body = { ...request.body, ...(bandAssets !== undefined && { bandAssets }) };
       const self = { rel: 'self', type: GEOJSON, method: 'POST', href: `${base}/search`, body };
       reply.type(GEOJSON);
-      return page(base, body, [self], (token) => ({
+      return page(reply, base, body, [self], (token) => ({
         method: 'POST',
         href: `${base}/search`,
         body: { ...body, token },
@@ -247,7 +254,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
       checkSameCollection(id, request.query.collections);
       const href = `${baseUrl(request)}/collections/${encodeURIComponent(id)}`;
       reply.type(GEOJSON);
-      return pageByGet(request, { ...request.query, collections: [id] }, [link('collection', href)]);
+      return pageByGet(request, reply, { ...request.query, collections: [id] }, [link('collection', href)]);
     },
   );
 

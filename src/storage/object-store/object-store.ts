@@ -67,7 +67,7 @@ export interface ObjectStore {
   get(name: string, options?: ReadOptions): Promise<Buffer>;
   /**
    * Like `get`, for large objects. Errors before the first byte are thrown, later ones end the stream. A wrong checksum is
-   * detected only at the end: then discard what was read. A stream that is not read holds a connection: destroy it.
+   * detected only at the end: then discard what was read. A stream that is not read may hold a file open: destroy it.
    */
   stream(name: string, options?: ReadOptions): Promise<Readable>;
   /**

@@ -37,6 +37,9 @@ import { isMissingObject, RetryingS3Client, type S3Failure, type S3Options, stat
 /** Files up to this size are sent from memory, signed with their SHA-256; larger ones are streamed, with an MD5. */
 const MAX_IN_MEMORY_BYTES = 4 << 20;
 
+/** Bytes of a stream that one request reads. */
+const PIECE_BYTES = 2 << 20;
+
 /** Body of an upload: bytes in memory, or a file and its MD5. */
 type UploadBody = Checksum & ({ memory: Uint8Array } | { file: string; md5: string });
 
@@ -128,8 +131,22 @@ export class S3Store implements ObjectStore {
     return concatChunks(this.read(name, options));
   }
 
+  /** Reads piece by piece, so that a reader that waits holds no permit and no connection. */
   stream(name: string, options: ReadOptions = {}): Promise<Readable> {
-    return streamOf(this.read(name, options));
+    return streamOf(withChecksum(this.pieces(name, options), options, name, this.url));
+  }
+
+  private async *pieces(
+    name: string,
+    { offset = 0, length = Number.POSITIVE_INFINITY, signal }: ReadOptions,
+  ): Chunks {
+    const end = offset + length;
+    for (let at = offset; at < end; at += PIECE_BYTES) {
+      const bytes = Math.min(PIECE_BYTES, end - at);
+      const piece = await concatChunks(this.chunks(name, { offset: at, length: bytes, signal }));
+      if (piece.length > 0) yield piece;
+      if (piece.length < bytes) return;
+    }
   }
 
   async copyTo(name: string, file: string, options: CopyOptions = {}): Promise<void> {
