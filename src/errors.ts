@@ -5,6 +5,7 @@
  * do. docs/reference/errors.md is generated from `errorCatalogue()`.
  */
 import { describeSystemError } from './utils/system-errors.js';
+import { visibleText } from './utils/text.js';
 
 /** An error that a user can act on. `status` is the HTTP status of the answer. */
 export class TilewrightError extends Error {
@@ -12,7 +13,8 @@ export class TilewrightError extends Error {
   readonly status: number;
 
   constructor(code: string, status: number, message: string, options?: ErrorOptions) {
-    super(message, options);
+    // A message often names what somebody else has sent.
+    super(visibleText(message), options);
     this.name = 'TilewrightError';
     this.code = code;
     this.status = status;

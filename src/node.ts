@@ -59,6 +59,8 @@ export interface NodeConfig extends ProxyOptions {
   token?: string;
   /** Token required for reads. Without it, reads need no token. */
   readToken?: string;
+  /** Origins whose web pages may read; `*` stands for all. Default: all if there is a token, else none. */
+  cors?: string[];
   /** Mean requests a second of one address; 0 for no limit. */
   rateLimit?: number;
   /** Folders from which `POST /ingest` may read. */
@@ -139,7 +141,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     resume,
     signal,
   } = config;
-  const { token, readToken, rateLimit, publicUrl, trustProxy, maxUpload = DEFAULT_MAX_UPLOAD_BYTES } = config;
+  const { token, readToken, rateLimit, cors, publicUrl, trustProxy, maxUpload = DEFAULT_MAX_UPLOAD_BYTES } = config;
   signal?.throwIfAborted();
   const remote = await remoteAccess(config);
   if (!config.cluster) await assertStandalone(storage);
@@ -262,6 +264,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       token,
       readToken,
       rateLimit,
+      cors,
       ownerSecret,
       log,
       publicUrl,

@@ -79,11 +79,19 @@ export const notBetweenNodes = defineError(
   () => 'this address answers only other nodes of the cluster; send requests to the one of --host and --port',
 );
 
-export const tooManyAnswers = defineError(
+export const serverBusy = defineError(
   'TW_API_BUSY',
   503,
-  'Other long answers are made, or wait for their readers, and take the memory that the server has for them. Repeat the request after the time in the header Retry-After, perhaps with a smaller `limit`.',
-  () => 'other long answers take the memory of the server: repeat the request later, or with a smaller limit',
+  'Other long requests or answers take the memory that the server has for them. Repeat the request after the time in the header Retry-After, perhaps with a smaller `limit`.',
+  (what: 'requests' | 'answers') =>
+    `other long ${what} take the memory of the server: repeat the request later${what === 'answers' ? ', or with a smaller limit' : ''}`,
+);
+
+export const tooManyUploads = defineError(
+  'TW_API_TOO_MANY_UPLOADS',
+  429,
+  'The server receives as many files as it allows from this address, or from all. Repeat the upload when others have ended.',
+  () => 'the server receives too many files at the same time: repeat the upload when others have ended',
 );
 
 export const foreignHost = defineError(
@@ -160,7 +168,7 @@ export const tooManyListeners = defineError(
   'TW_API_TOO_MANY_LISTENERS',
   429,
   'The server has as many open event streams as it allows. Poll the status of the job, or try again.',
-  (limit: number) => `${limit} event streams are open already; try again, or poll the status of the job`,
+  () => 'too many event streams are open already; try again, or poll the status of the job',
 );
 
 export const bindWithoutToken = defineError(

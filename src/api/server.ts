@@ -12,6 +12,7 @@ import { type AccessOptions, registerAuth } from './plugins/auth.js';
 import { registerBodyTimeout, registerJsonBodyLimits } from './plugins/bodies.js';
 import { registerCompression } from './plugins/compression.js';
 import { registerReadYourWrites, registerRequestId, requestIdOptions } from './plugins/headers.js';
+import { limitConnections } from './plugins/limits.js';
 import {
   earlyErrorOptions,
   MAX_BODY_BYTES,
@@ -187,6 +188,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   server.addHook('onRoute', (route) => {
     if (route.config?.internal) route.logLevel = 'warn';
   });
+  limitConnections(server, trustProxy);
   registerRequestId(server);
   registerRequestMetrics(server, services.metrics);
   registerErrorHandler(server);

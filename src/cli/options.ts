@@ -40,6 +40,19 @@ export function parsePortOption(value: string): number {
   return parsed;
 }
 
+/** Parses origins of web pages: `*`, `none`, or addresses without a path, separated by commas. */
+export function parseOriginsOption(value: string): string[] {
+  if (value === 'none') return [];
+  const origins = splitList(value);
+  const isOrigin = (text: string) => text === '*' || (URL.canParse(text) && new URL(text).origin === text);
+  for (const origin of origins)
+    if (!isOrigin(origin))
+      throw new InvalidArgumentError(
+        'It must be origins such as https://example.org, separated by commas, or *, or none.',
+      );
+  return origins;
+}
+
 /** Parses an address to listen on, such as `192.0.2.7:8081` or `[::1]:8081`. */
 export function parseListenOption(value: string): { host: string; port: number } {
   const [, ipv6, name, port] = /^(?:\[([\da-fA-F:.]+)\]|([^\s:[\]/]+)):(\d+)$/.exec(value) ?? [];

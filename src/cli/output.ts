@@ -4,22 +4,26 @@ import { SLOTS } from '../dht/index.js';
 import { type GridName, gridByName } from '../grid/index.js';
 import { formatDuration } from '../html/index.js';
 import type { ImageScores, TrainResults } from '../training/index.js';
-import { plural } from '../utils/text.js';
+import { plural, visibleText } from '../utils/text.js';
 import type { FilterOptions } from './options.js';
 
 export function printJson(document: unknown): void {
-  process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+  // JSON escapes all other control characters, and terminals obey these too.
+  const text = JSON.stringify(document, null, 2).replace(/[\x7f-\x9f]/g, unicodeEscape);
+  process.stdout.write(`${text}\n`);
 }
 
+const unicodeEscape = (character: string) => `\\u00${character.charCodeAt(0).toString(16)}`;
+
 export function print(line = ''): void {
-  process.stdout.write(`${line}\n`);
+  process.stdout.write(`${visibleText(line)}\n`);
 }
 
 /** Formats a share from 0 to 1, such as "61.2 %". */
 export const formatPercent = (share: number) => `${(100 * share).toFixed(1)} %`;
 
 export function logToStderr(line: string): void {
-  process.stderr.write(`${line}\n`);
+  process.stderr.write(`${visibleText(line)}\n`);
 }
 
 /** Warns about an incomplete answer. */
@@ -117,7 +121,7 @@ export function progressLine(unit: string): ProgressLine {
           : '';
       const counts = `${countsText(tiles, progress, unit, seconds)}${Math.floor(progress)} %${estimate}`;
       // A terminal cuts off the end.
-      const text = message ? `${counts}: ${message}` : counts;
+      const text = visibleText(message ? `${counts}: ${message}` : counts);
       if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, terminalWidth(stderr) - 1)}`);
       else logToStderr(text);
       drawn = true;

@@ -4,6 +4,7 @@ import module from 'node:module';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../errors.js';
+import { visibleText } from '../utils/text.js';
 import { fileDescriptorLimitTooLow } from './errors.js';
 
 /** The signal by which the process ends after the command has cleaned up. */
@@ -72,7 +73,7 @@ export function printWarnings(): void {
   if (process.listenerCount('warning') === 0) return;
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => {
-    process.stderr.write(`${name === 'Warning' ? 'warning' : name}: ${message}\n`);
+    process.stderr.write(`${visibleText(`${name === 'Warning' ? 'warning' : name}: ${message}`)}\n`);
   });
 }
 

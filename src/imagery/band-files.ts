@@ -80,6 +80,9 @@ export function bandFiles(
   return places.map((place) => bandFile(storage, tile, place, nodata));
 }
 
+/** The form of the files that `buildSingleBandCog` makes. It changes when the bytes for a tile change, because ETags contain it. */
+export const SINGLE_BAND_FORMAT = 1;
+
 /** A Cloud Optimized GeoTIFF of band number `band`, from 0, of the group's `image`. Throws TW_IMAGERY_TILE_FILE. */
 export function buildSingleBandCog(
   { grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>,

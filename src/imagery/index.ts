@@ -4,7 +4,15 @@
  * `expressions`, `grid`, `query`, `raster` and `storage`.
  */
 export { ALGORITHMS } from './algorithms.js';
-export { type BandFile, bandFile, buildSingleBandCog, isClear, isCodeGroup, maskFile } from './band-files.js';
+export {
+  type BandFile,
+  bandFile,
+  buildSingleBandCog,
+  isClear,
+  isCodeGroup,
+  maskFile,
+  SINGLE_BAND_FORMAT,
+} from './band-files.js';
 export { COLORMAPS, codeColours, colourOfCode } from './colormaps.js';
 export { encodeImage, type ImageFormat } from './colours.js';
 export { noMapTile } from './errors.js';

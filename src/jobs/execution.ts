@@ -1,5 +1,6 @@
 /** A job that has not ended: writes its record and its log. */
 import { type JobRecord, type LogRecord, redactDataFolder, type Storage } from '../storage/index.js';
+import { visibleText } from '../utils/text.js';
 import { FailedWithResults, jobDismissed } from './errors.js';
 import type { JobLog } from './log.js';
 import { type FullJobContext, type Process, runLocally } from './process.js';
@@ -141,6 +142,11 @@ export class JobExecution {
     };
   }
 
+  /** A text that everybody who may read jobs can see. */
+  private publicText(text: string): string {
+    return visibleText(this.redactPaths(text));
+  }
+
   private context(): FullJobContext {
     const { started = Date.now() } = this.pending;
     return {
@@ -158,10 +164,10 @@ export class JobExecution {
           ...(share !== undefined && { share: Math.max(this.pending.share ?? 0, share) }),
         });
       },
-      message: (text) => this.writeLater({ message: this.redactPaths(text) }),
+      message: (text) => this.writeLater({ message: this.publicText(text) }),
       log: (level, text) => {
         if (this.pending.status !== 'running') return;
-        const line = { time: Date.now(), level, text: this.redactPaths(text) };
+        const line = { time: Date.now(), level, text: this.publicText(text) };
         this.addLine(line);
         const { warnings = [] } = this.pending;
         const isNew = level === 'warning' && warnings.length < MAX_WARNINGS && !warnings.includes(line.text);

@@ -24,6 +24,8 @@ import {
 import type { JobFile, JobService, StartedJob, StartOptions } from './service.js';
 
 const MAX_QUEUED_JOBS = 100;
+/** The rest is for other clients. */
+const MAX_QUEUED_JOBS_OF_CLIENT = 80;
 
 const warn = (error: unknown) => process.emitWarning(`jobs: ${messageOf(error)}`);
 
@@ -50,6 +52,8 @@ export interface LocalJobServiceOptions {
  */
 export class LocalJobService implements JobService {
   private readonly live = new Map<string, JobExecution>();
+  /** The address of the client that has started a job. */
+  private readonly clients = new WeakMap<JobExecution, string>();
   /** The final record by job. Rejects if the end could not be written. */
   private readonly ends = new Map<string, Promise<JobRecord>>();
   /** Final records that could not be written, so that readers do not see these jobs as running. */
@@ -98,7 +102,7 @@ export class LocalJobService implements JobService {
   }
 
   async startIdempotent(process: Process, inputs: unknown, options: StartOptions = {}): Promise<StartedJob> {
-    const { given, resultOptions, uploads, retryOf, request } = options;
+    const { given, resultOptions, uploads, retryOf, request, client } = options;
     // In a cluster, all nodes know the keys, and the registry finds the job.
     const earlier = request && !this.registry ? this.requests.find(request) : undefined;
     if (earlier !== undefined) {
@@ -106,8 +110,7 @@ export class LocalJobService implements JobService {
       return { job: await this.get(earlier), repeated: true };
     }
     if (this.closed) throw jobsClosed(process.id);
-    const waiting = [...this.live.values()].filter((job) => job.isQueued);
-    if (waiting.length >= MAX_QUEUED_JOBS) throw jobLimit(MAX_QUEUED_JOBS);
+    this.requireRoom(client);
     const now = Date.now();
     const record: JobRecord = {
       ...QUEUED_STATE,
@@ -139,11 +142,21 @@ export class LocalJobService implements JobService {
       await this.registry?.withdraw(record.id, error, request);
       throw error;
     });
-    this.admit(this.execution(process, log, record, accepted));
+    const execution = this.execution(process, log, record, accepted);
+    if (client !== undefined) this.clients.set(execution, client);
+    this.admit(execution);
     await accepted;
     this.options.onLine?.(record, accepting);
     if (retryOf) await this.registry?.markRetried(retryOf.id, record.id);
     return { job: record, repeated: false };
+  }
+
+  /** Throws TW_JOB_LIMIT if too many jobs wait, in all or of this client. */
+  private requireRoom(client: string | undefined): void {
+    const waiting = [...this.live.values()].filter((job) => job.isQueued);
+    if (waiting.length >= MAX_QUEUED_JOBS) throw jobLimit(MAX_QUEUED_JOBS);
+    const ofClient = waiting.filter((job) => client !== undefined && this.clients.get(job) === client);
+    if (ofClient.length >= MAX_QUEUED_JOBS_OF_CLIENT) throw jobLimit(MAX_QUEUED_JOBS_OF_CLIENT);
   }
 
   /** Takes over a job of another node and queues it again. The log on that node has `job.lines` lines. */

@@ -25,6 +25,8 @@ export interface StartOptions {
   /** The ended job whose failed inputs this one repeats. */
   retryOf?: JobRecord;
   request?: IdempotencyKey;
+  /** The address of the client, if the number of its waiting jobs is limited. */
+  client?: string;
 }
 
 /** `repeated` is true if an earlier, identical request has started the job. */

@@ -1,4 +1,18 @@
-/** Texts: numbers with their unit, keys of reasons, order, and addresses of files. */
+/** Texts: names of others in one line, numbers with their unit, keys of reasons, order, and addresses of files. */
+
+/** Control characters, and those that reverse the direction of the text after them. */
+const INVISIBLE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
+/**
+ * A text as one line that cannot move the cursor of a terminal or begin a line of a log: names in files and requests of others may contain
+ * anything. Control characters become their pictures (U+2400).
+ */
+export const visibleText = (text: string): string =>
+  text.replace(/[\t\r\n]+/g, ' ').replace(INVISIBLE, (character) => {
+    const code = character.charCodeAt(0);
+    if (code === 0x7f) return '\u2421';
+    return code < 0x20 ? String.fromCharCode(0x2400 + code) : '\ufffd';
+  });
 
 /** "1 place", "2 places". */
 export const plural = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;

@@ -16,6 +16,7 @@ interface Access {
   token?: string;
   readToken?: string;
   rateLimit?: number;
+  cors?: string[];
 }
 
 async function asking(t: TestContext, access: Access) {
@@ -84,6 +85,43 @@ test('a refusal says what is missing', async (t) => {
   assert.equal((await ask(...WRITE, 'r')).json().code, 'TW_API_INSUFFICIENT_SCOPE');
   assert.equal((await ask(...READ)).json().code, 'TW_API_UNAUTHORIZED');
   assert.equal((await ask(...READ)).headers['access-control-allow-origin'], '*', 'pages may see why');
+});
+
+test('only pages of the allowed origins may read, and caches keep their answers apart', async (t) => {
+  const [ours, other] = ['https://map.example', 'https://other.example'];
+  // Tokens, --cors, and the allowed origin for a page of ours, a page of others, and a program.
+  const cases: [Access, cors: string[] | undefined, (string | undefined)[]][] = [
+    [{}, undefined, [undefined, undefined, undefined]],
+    [{}, ['*'], ['*', '*', '*']],
+    [{}, [ours], [ours, undefined, undefined]],
+    [{ token: 'w' }, undefined, ['*', '*', '*']],
+    [{ readToken: 'r' }, [ours, 'http://localhost:3000'], [ours, undefined, undefined]],
+    [{ token: 'w', readToken: 'r' }, [], [undefined, undefined, undefined]],
+  ];
+  for (const [access, cors, expected] of cases) {
+    const { ask } = await asking(t, { ...access, ...(cors && { cors }) });
+    for (const [i, origin] of [ours, other, undefined].entries()) {
+      const host = { host: 'localhost', ...(origin && { origin }), 'accept-encoding': 'gzip' };
+      const { headers } = await ask('GET', '/jobs', undefined, host);
+      assert.equal(
+        headers['access-control-allow-origin'],
+        expected[i],
+        JSON.stringify([access, cors, origin]),
+      );
+      const isApart = cors !== undefined && cors.length > 0 && !cors.includes('*');
+      assert.equal(/origin/.test(String(headers.vary)), isApart, String(headers.vary));
+    }
+  }
+});
+
+test('caches that clients share keep no answer that needs a token', async (t) => {
+  for (const [readToken, expected] of [
+    [undefined, undefined],
+    ['r', 'private'],
+  ] as const) {
+    const { ask } = await asking(t, { token: 'w', ...(readToken && { readToken }) });
+    assert.equal((await ask('GET', '/jobs', 'w')).headers['cache-control'], expected);
+  }
 });
 
 test('a page of another origin may send the token of a read', async (t) => {

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { SINGLE_BAND_FORMAT } from '../../src/imagery/index.js';
 import { encodeCog, openRaster, type RasterHeader, readWindow } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -115,6 +116,10 @@ test('ranges of a band file match the complete file, even across its parts', asy
   const whole = await get();
   const file = whole.rawPayload;
   assert.equal(whole.headers['content-length'], String(file.length));
+  // The program makes this file, so its ETag has the form of such files, too.
+  assert.equal(whole.headers.etag, `"${tile.version}-${SINGLE_BAND_FORMAT}"`);
+  const stored = await node.server.inject({ method: 'HEAD', url: `/tiles/${tile.id}/${name}.tif` });
+  assert.equal(stored.headers.etag, `"${tile.version}"`);
   const head = await get({}, 'HEAD');
   assert.deepEqual([head.headers['content-length'], head.body], [String(file.length), '']);
   for (const [start, end] of [

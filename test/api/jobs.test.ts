@@ -275,13 +275,25 @@ test('a retried ingest uses only the failed paths; an uploaded file must be uplo
   assert.equal((await post(`/jobs/${sent.jobID}/retry`)).code, 'TW_JOB_UPLOAD_GONE');
 });
 
-test('a full job queue is answered with Retry-After', async (t) => {
-  const { post } = await fillServer(t, gate().work);
-  let last = await post(EXECUTE, { inputs: { n: 0 } });
-  for (let n = 1; n <= 101 && last.statusCode === 201; n++) last = await post(EXECUTE, { inputs: { n } });
-  assert.deepEqual([last.statusCode, last.json().code], [429, 'TW_JOB_LIMIT']);
-  assert.ok(Number(last.headers['retry-after']) > 0);
-  assert.match(last.json().detail, /100 jobs/);
+test('a full job queue is answered with Retry-After, and one client does not fill it', async (t) => {
+  const { server } = await fillServer(t, gate().work);
+  const fill = async (remoteAddress: string) => {
+    for (let accepted = 0; ; accepted++) {
+      const payload = { inputs: { n: accepted } };
+      const answer = await server.inject({ method: 'POST', url: EXECUTE, payload, remoteAddress });
+      if (answer.statusCode === 201) continue;
+      assert.deepEqual([answer.statusCode, answer.json().code], [429, 'TW_JOB_LIMIT']);
+      assert.ok(Number(answer.headers['retry-after']) > 0);
+      return { accepted, detail: answer.json().detail as string };
+    }
+  };
+  // One job runs.
+  const first = await fill('192.0.2.1');
+  assert.equal(first.accepted, 81);
+  assert.match(first.detail, /80 jobs/);
+  const second = await fill('192.0.2.2');
+  assert.equal(second.accepted, 20);
+  assert.match(second.detail, /100 jobs/);
 });
 
 test('the results of a job in a cluster have only their own files', async (t) => {

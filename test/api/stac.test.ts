@@ -25,7 +25,13 @@ const cleanUp: (() => Promise<void>)[] = [];
 
 before(async () => {
   const folder = await tempFolder({ after: (work) => void cleanUp.push(work as () => Promise<void>) });
-  node = await openNode({ data: join(folder, 'data'), memory: 256e6, cores: 2, allowFolders: [folder] });
+  node = await openNode({
+    data: join(folder, 'data'),
+    memory: 256e6,
+    cores: 2,
+    allowFolders: [folder],
+    cors: ['*'],
+  });
   for (const [day, cloud, platform] of [
     ['2024-06-01', 0, 'one'],
     ['2024-07-11', 60, 'two'],

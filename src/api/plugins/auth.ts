@@ -1,7 +1,7 @@
 /**
  * Authentication and access. A token of the scope `write` allows everything, a token of the scope `read` allows reads. Reads need no
- * token if the server has no read token, and files of the program itself never need one. Other origins may read.
- * A server without any token is bound to loopback. It then answers only requests whose Host is loopback, and other origins may not
+ * token if the server has no read token, and files of the program itself never need one. Web pages of other origins may read on a server
+ * with a token; without one, only those of `cors`. A server without any token is bound to loopback. It then answers only requests whose Host is loopback, and other origins may not
  * write, so that a web page in a browser on this machine cannot use it by DNS rebinding or cross-site requests. The rate of the requests of
  * each client is limited.
  */
@@ -86,6 +86,8 @@ export interface AccessOptions {
   readToken?: string;
   /** The secret in the data folder's lock file, which only the user who runs the server can read. */
   ownerSecret: string;
+  /** Origins whose web pages may read; `*` stands for all. Default: all if there is a token, else none. */
+  cors?: string[];
   /** Mean requests a second of one address; 0 for no limit. Default: 200 if there is a token, else 0. */
   rateLimit?: number;
   /** Checks messages of other nodes, and requests that they forward after they have checked the token. */
@@ -135,6 +137,7 @@ function challenge(reply: FastifyReply, error?: string): void {
 export function registerAuth(server: FastifyInstance, options: AccessOptions): void {
   const { token, readToken, ownerSecret } = options;
   const guarded = Boolean(token || readToken);
+  const origins = options.cors ?? (guarded ? ['*'] : []);
   const rate = new RateLimit(options.rateLimit ?? (guarded ? DEFAULT_RATE_LIMIT : 0));
   server.decorateRequest('isOwner', false);
   server.decorateRequest('mayRead', false);
@@ -162,13 +165,11 @@ export function registerAuth(server: FastifyInstance, options: AccessOptions): v
     const mayRead = mayWrite || secretsEqual(given, readToken) || !readToken;
     request.mayRead = mayRead;
     const { write = false, open = false } = request.routeOptions.config;
-    if (!write) {
-      reply
-        .header('access-control-allow-origin', '*')
-        .header(
-          'access-control-expose-headers',
-          'accept-ranges, content-length, content-range, etag, link, location, x-request-id, retry-after, tilewright-seq',
-        );
+    if (!write && allowOrigin(origins, request, reply)) {
+      reply.header(
+        'access-control-expose-headers',
+        'accept-ranges, content-length, content-range, etag, link, location, x-request-id, retry-after, tilewright-seq',
+      );
     }
     if (!request.isOwner) limitRate(rate, request, reply);
     // Browsers send a preflight request without the token.
@@ -182,16 +183,19 @@ export function registerAuth(server: FastifyInstance, options: AccessOptions): v
   });
   // A shared cache may send public answers to clients without a token (RFC 9111, section 3.5).
   server.addHook('onSend', async (_request, reply) => {
-    const kept = reply.getHeader('cache-control');
-    if (readToken && typeof kept === 'string')
-      reply.header('cache-control', kept.replace(/\bpublic\b/, 'private'));
+    if (!readToken) return;
+    const control = reply.getHeader('cache-control');
+    reply.header(
+      'cache-control',
+      typeof control === 'string' ? control.replace(/\bpublic\b/, 'private') : 'private',
+    );
   });
   server.options('/*', { schema: { hide: true } }, async (request, reply) => {
     const wanted = request.headers['access-control-request-method'] ?? 'GET';
     const path = request.url.split('?')[0]!;
     const readable =
       wanted === 'GET' || wanted === 'HEAD' || (wanted === 'POST' && READ_ONLY_POST_ROUTES.test(path));
-    if (readable) {
+    if (readable && origins.length > 0) {
       reply
         .header('access-control-allow-methods', 'GET, HEAD, POST')
         .header(
@@ -202,6 +206,18 @@ export function registerAuth(server: FastifyInstance, options: AccessOptions): v
     }
     return reply.code(204).send();
   });
+}
+
+/** Lets a web page read the answer if its origin is one of `origins`. Returns false if it is not. */
+function allowOrigin(origins: readonly string[], { headers }: FastifyRequest, reply: FastifyReply): boolean {
+  if (origins.length === 0) return false;
+  if (origins.includes('*')) reply.header('access-control-allow-origin', '*');
+  else {
+    reply.header('vary', 'origin');
+    if (headers.origin === undefined || !origins.includes(headers.origin)) return false;
+    reply.header('access-control-allow-origin', headers.origin);
+  }
+  return true;
 }
 
 /** Throws 403 for a read token, 401 for a wrong or missing token. */

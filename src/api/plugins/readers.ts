@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Semaphore } from '../../async/index.js';
 import { noBody, onDisconnect } from '../answers.js';
-import { badRequest, tooManyAnswers } from '../errors.js';
+import { badRequest, serverBusy } from '../errors.js';
 
 /** While bytes wait for its reader, an answer must deliver at least MIN_BYTES_PER_WINDOW in each window. */
 const WINDOW_MS = 60_000;
@@ -105,7 +105,7 @@ class AnswerMemory {
     } catch (error) {
       gone.signal.throwIfAborted();
       reply.header('retry-after', RETRY_AFTER_SECONDS);
-      throw tooManyAnswers.because(error);
+      throw serverBusy.because(error, 'answers');
     } finally {
       // The answer may have ended while a permit was on its way.
       if (gone.signal.aborted) end();

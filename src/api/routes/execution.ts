@@ -234,7 +234,8 @@ export async function startJob(
 ): Promise<StartedJob> {
   await process.check?.(inputs);
   const key = requestKey(request, process, options.resultOptions ? [asked, options.resultOptions] : asked);
-  return jobs.startIdempotent(process, inputs, { ...options, request: key });
+  const client = request.isOwner ? undefined : request.ip;
+  return jobs.startIdempotent(process, inputs, { ...options, request: key, client });
 }
 
 /** Works like `startJob` for a job with a file in a scratch folder. Removes the folder if no job is started. */

@@ -25,6 +25,7 @@ import { noBody, onDisconnect } from '../answers.js';
 import { badPagingToken, processNotFound, resourceNotFound, tooManyListeners } from '../errors.js';
 import { baseUrl, link, pageLinks, parseLimit, requestPath } from '../links.js';
 import { FORWARDED_BASE_URL_HEADER } from '../plugins/auth.js';
+import { ClientLimit } from '../plugins/limits.js';
 import { FORMAT_QUERY } from '../plugins/validation.js';
 import { closedObject } from '../schemas/builders.js';
 import { JOB_STATES } from '../schemas/jobs.js';
@@ -219,8 +220,9 @@ const DEFAULT_JOBS = 100;
 const MAX_JOBS = 1000;
 const DEFAULT_LINES = 1000;
 const MAX_LINES = 10_000;
-/** Maximum number of open event streams. */
+/** Open event streams. */
 const MAX_EVENT_STREAMS = 256;
+const MAX_EVENT_STREAMS_OF_CLIENT = 64;
 
 interface Id {
   Params: { id: string };
@@ -349,7 +351,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     },
   );
 
-  let listeners = 0;
+  const streams = new ClientLimit(MAX_EVENT_STREAMS, MAX_EVENT_STREAMS_OF_CLIENT);
   server.get<Id & { Querystring: { after?: number } }>(
     '/jobs/:id/events',
     {
@@ -375,11 +377,11 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
       // A browser reconnects after the end until it gets a 204.
       const job = await jobs.get(id);
       if (known && hasEnded(job) && last >= (job.lines ?? 0)) return reply.code(204).send();
-      if (listeners >= MAX_EVENT_STREAMS) throw tooManyListeners(MAX_EVENT_STREAMS);
-      listeners++;
+      const release = streams.take(request.ip);
+      if (!release) throw tooManyListeners();
       const abort = new AbortController();
       onDisconnect(reply, () => {
-        listeners--;
+        release();
         abort.abort();
       });
       const after = known ? last : request.query.after;

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { buildSingleBandCog } from '../../imagery/index.js';
+import { buildSingleBandCog, SINGLE_BAND_FORMAT } from '../../imagery/index.js';
 import type { AssembledFile, ImageFile } from '../../raster/index.js';
 import { filesOfGroups, type GroupRecord, type TileRecord } from '../../storage/index.js';
 import { checkIfMatch, notModified, onDisconnect, sendRanged } from '../answers.js';
@@ -35,7 +35,7 @@ const TIFF = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
 const describe = describeWithTag('tiles');
 
-/** The ETag is the version of the tile, because the files of a version never change. */
+/** The ETag is the version of the tile, because the files of a version never change; files that the program makes have its format too. */
 export const tileRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder } = services;
   const response = {
@@ -71,14 +71,15 @@ export const tileRoutes: RouteGroup = async (server, { services }) => {
       throw resourceNotFound(
         `tile file ${[itemId, groupName, ...(bandName === undefined ? [] : [bandName])].join('/')}.tif`,
       );
-    const etag = `"${tile.version}"`;
+    const isStored = bandName === undefined || group.bands.length === 1;
+    const etag = `"${tile.version}${isStored ? '' : `-${SINGLE_BAND_FORMAT}`}"`;
     checkIfMatch(request, etag);
     reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
     if (notModified(request, reply, etag)) return reply.send();
     const image = await pinImage(tile, group, reply);
     reply.type(TIFF);
     const { path, bytes } = image;
-    if (bandName === undefined || group.bands.length === 1) {
+    if (isStored) {
       const read = (start: number, end: number) =>
         createReadStream(path, { start: image.start + start, end: image.start + end });
       return sendRanged(request, reply, { etag, bytes, read });

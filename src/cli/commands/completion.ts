@@ -1,6 +1,5 @@
 /** `tilewright completion`: scripts for bash, zsh and fish that complete commands and flags. */
 import { Argument, Command, type Option } from 'commander';
-import { print } from '../output.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
@@ -18,7 +17,7 @@ export function completionCommand(all: () => Promise<Command[]>): Command {
     .addHelpText('after', USAGE)
     .action(async (shell: (typeof SHELLS)[number]) => {
       const contexts = contextsOf(await all());
-      print(shell === 'fish' ? fishScript(contexts) : bashScript(contexts, shell));
+      process.stdout.write(`${shell === 'fish' ? fishScript(contexts) : bashScript(contexts, shell)}\n`);
     });
 }
 

@@ -12,6 +12,7 @@ import {
   parseBytesOption,
   parseListenOption,
   parseNumberOption,
+  parseOriginsOption,
   parsePortOption,
   parsePositiveIntegerOption,
   remoteCredentialsOption,
@@ -117,6 +118,11 @@ export function serveCommand(): Command {
       '--rate-limit <n>',
       'requests per second from one address; 0 means no limit; default: 200 if the server has a token',
       parseNumberOption,
+    ),
+    createOption(
+      '--cors <origins>',
+      'origins whose web pages may read, such as https://example.org, separated by commas; "*" for all, "none" for none; default: all if the server has a token, else none',
+      parseOriginsOption,
     ),
     createOption(
       '--public-url <url>',
