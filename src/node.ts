@@ -140,8 +140,9 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     log = false,
     resume,
     signal,
+    maxUpload = DEFAULT_MAX_UPLOAD_BYTES,
   } = config;
-  const { token, readToken, rateLimit, cors, publicUrl, trustProxy, maxUpload = DEFAULT_MAX_UPLOAD_BYTES } = config;
+  const { token, readToken, rateLimit, cors, publicUrl, trustProxy } = config;
   signal?.throwIfAborted();
   const remote = await remoteAccess(config);
   if (!config.cluster) await assertStandalone(storage);

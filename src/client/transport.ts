@@ -191,7 +191,10 @@ const MAX_FETCH_JSON_LENGTH = 1e6;
 const BUSY = 'TW_API_BUSY';
 const MAX_BUSY_ANSWERS = 20;
 
-/** Requests over HTTP, repeated as long as the server is busy. Errors: TW_CLIENT_UNREACHABLE, TW_CLIENT_NO_FILE, TW_CLIENT_BROKEN_ANSWER. */
+/**
+ * Requests over HTTP, repeated as long as the server is busy. Errors: TW_CLIENT_UNREACHABLE, TW_CLIENT_NO_FILE and
+ * TW_CLIENT_BROKEN_ANSWER.
+ */
 export function httpTransport(url: string, token?: string): Transport {
   const base = url.replace(/\/+$/, '');
   const withToken = (headers: Record<string, string>) =>

@@ -1,4 +1,4 @@
-/** What one client may take of a server, and what all may. */
+/** Limits of what one client, and all of them together, take of a server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

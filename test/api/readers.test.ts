@@ -101,7 +101,7 @@ test('long answers wait for memory, then the server is busy; the client repeats 
   assert.equal(refused.headers.get('retry-after'), '5');
   assert.equal(((await refused.json()) as { code: string }).code, 'TW_API_BUSY');
   assert.equal(await (await fetch(`${url}/short`)).text(), 'short');
-  // Both readers lose their answers meanwhile.
+  // Both readers lose their answers in the meantime.
   const { status } = await httpTransport(url)('GET', '/reserved');
   assert.equal(status, 200);
   // Nothing stays reserved, whether an answer is read, refused or abandoned.

@@ -1,9 +1,9 @@
 /**
  * Authentication and access. A token of the scope `write` allows everything, a token of the scope `read` allows reads. Reads need no
  * token if the server has no read token, and files of the program itself never need one. Web pages of other origins may read on a server
- * with a token; without one, only those of `cors`. A server without any token is bound to loopback. It then answers only requests whose Host is loopback, and other origins may not
- * write, so that a web page in a browser on this machine cannot use it by DNS rebinding or cross-site requests. The rate of the requests of
- * each client is limited.
+ * with a token; without one, only those of `cors`. A server without any token is bound to loopback. It then answers only requests whose
+ * Host is loopback, and other origins may not write, so that a web page in a browser on this machine cannot use it by DNS rebinding or
+ * cross-site requests. The rate of the requests of each client is limited.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Server } from 'node:http';

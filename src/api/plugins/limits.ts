@@ -1,4 +1,4 @@
-/** What one client, and all of them together, may take of a server: connections, bodies in memory, open streams, uploads. */
+/** Limits of what one client, and all of them together, take of a server: connections, bodies in memory, open streams, uploads. */
 import { BlockList, isIPv6, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
