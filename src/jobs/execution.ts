@@ -1,7 +1,7 @@
 /** A job that has not ended: writes its record and its log. */
 import { type JobRecord, type LogRecord, redactDataFolder, type Storage } from '../storage/index.js';
 import { visibleText } from '../utils/text.js';
-import { FailedWithResults, jobDismissed } from './errors.js';
+import { FailedWithResults, jobDismissed, jobTakenOver } from './errors.js';
 import type { JobLog } from './log.js';
 import { type FullJobContext, type Process, runLocally } from './process.js';
 import { hasEnded, type JobRegistry, jobError, QUEUED_STATE, stateLine } from './records.js';
@@ -80,7 +80,7 @@ export class JobExecution {
 
   /**
    * Ends the job as cancelled or failed, with its partial results. If this node cannot write the end, `published` and the other nodes still
-   * get it, so that the job does not run again at the next start of a cluster node.
+   * get it, so that the job does not run again at the next start of a cluster node. Throws TW_JOB_TAKEN_OVER, and then the job goes on.
    */
   async end(reason: unknown): Promise<void> {
     const status = jobDismissed.is(reason) ? 'dismissed' : 'failed';
@@ -91,9 +91,13 @@ export class JobExecution {
     const write = async (partial?: () => unknown) =>
       this.write({ ...end, results: this.resultsAt(finished, results ?? partial?.()) });
     try {
-      // The results may be the reason why the write failed, so they are left out.
-      await write(this.partialResults).catch(() => this.write({ ...end, results: undefined }));
+      await write(this.partialResults).catch((failure) => {
+        if (jobTakenOver.is(failure)) throw failure;
+        // The results may be the reason why the write failed, so they are left out.
+        return this.write({ ...end, results: undefined });
+      });
     } catch (failure) {
+      if (jobTakenOver.is(failure)) throw failure;
       this.published = { ...this.pending, ...end, results: undefined };
       await this.registry?.publish(this.published, true);
       throw failure;

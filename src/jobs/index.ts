@@ -45,5 +45,5 @@ export {
 } from './process.js';
 export type { IdempotencyKey } from './records.js';
 export { hasEnded, hasResults } from './records.js';
-export type { JobService, StartedJob, StartOptions } from './service.js';
+export type { JobService, ReportedJob, StartedJob, StartOptions } from './service.js';
 export { type EventOptions, type JobEvent, jobEvents, retryJob } from './service.js';

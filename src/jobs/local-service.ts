@@ -181,6 +181,11 @@ export class LocalJobService implements JobService {
     return this.live.has(id);
   }
 
+  /** True if the record of this process is the newest one: of a job that it runs, or whose end it could not write. */
+  isLed(id: string): boolean {
+    return this.live.has(id) || this.unwrittenEnds.has(id);
+  }
+
   /** The record of a job of this node, even if it has expired. */
   async find(id: string): Promise<JobRecord | undefined> {
     return this.live.get(id)?.published ?? this.unwrittenEnds.get(id) ?? (await this.catalogue.jobs.get(id));
@@ -209,6 +214,10 @@ export class LocalJobService implements JobService {
     const job = await this.find(id);
     if (!job || hasExpired(job)) throw jobNotFound(id);
     return job;
+  }
+
+  status(id: string): Promise<JobRecord> {
+    return this.get(id);
   }
 
   /**

@@ -35,6 +35,9 @@ export interface StartedJob {
   repeated: boolean;
 }
 
+/** `stale`: the cluster cannot be asked, and may know more. */
+export type ReportedJob = JobRecord & { stale?: true };
+
 /** The jobs of this node or of all nodes of a cluster. */
 export interface JobService {
   /** True after the service was closed: no job changes any more. */
@@ -49,6 +52,8 @@ export interface JobService {
   startIdempotent(process: Process, inputs: unknown, options?: StartOptions): Promise<StartedJob>;
   /** Throws TW_JOB_NOT_FOUND, even for a job that has expired. */
   get(id: string): Promise<JobRecord>;
+  /** Like `get`. If the cluster cannot be asked, returns the last record that this process has seen; it has no results then. */
+  status(id: string): Promise<ReportedJob>;
   /** Newest first; the next page starts before the last id of this page. */
   list(limit?: number, before?: string, wanted?: (job: JobRecord) => boolean): Promise<JobRecord[]>;
   /** The jobs that this process leads and that have not ended. */

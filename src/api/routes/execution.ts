@@ -8,6 +8,7 @@ import {
   hasResults,
   type IdempotencyKey,
   type JobService,
+  type ReportedJob,
   type Process,
   type StartedJob,
   type StartOptions,
@@ -125,7 +126,7 @@ export const formatOptionalTime = (time: number | undefined) =>
 export type StatusInfo = ReturnType<typeof statusInfo>;
 
 /** The status document of a job: OGC statusInfo with counts of tiles. */
-export function statusInfo(job: JobRecord, base: string) {
+export function statusInfo(job: ReportedJob, base: string) {
   const share = job.share ?? doneFraction(job.tiles);
   return {
     jobID: job.id,
@@ -141,6 +142,7 @@ export function statusInfo(job: JobRecord, base: string) {
     progress: job.status === 'successful' ? 100 : Math.min(99, Math.floor(share * 100)),
     tiles: job.tiles,
     ...(job.status === 'running' && estimateEnd(job, share)),
+    ...(job.stale && { stale: true }),
     ...(job.error && { error: job.error }),
     ...(job.retryOf && { retryOf: job.retryOf }),
     ...(job.retriedBy && { retriedBy: job.retriedBy }),

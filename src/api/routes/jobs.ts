@@ -66,7 +66,11 @@ function forwardToLeader(
     reply: FastifyReply,
   ): Promise<FastifyReply | undefined> => {
     if (!cluster || request.forwardedBaseUrl !== undefined) return undefined;
-    const peer = await jobs.leaderOf(request.params.id, includeEnded);
+    const peer = await jobs.leaderOf(request.params.id, includeEnded).catch((error) => {
+      // The route answers what this node knows, or the same error.
+      if (fallBackToLocal && error instanceof TilewrightError && error.status === 503) return undefined;
+      throw error;
+    });
     if (!peer) return undefined;
     let answer: IncomingMessage;
     try {
@@ -266,7 +270,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
       ...describe('Status of a job; for a failed job also its partial results', status),
     },
     async (request) => {
-      const job = await jobs.get(request.params.id);
+      const job = await jobs.status(request.params.id);
       const { status, results } = job;
       return { ...statusInfo(job, baseUrl(request)), ...(status === 'failed' && { results }) };
     },

@@ -37,6 +37,8 @@ export const jobSchemas = {
     tiles: object({ total: count, done: count, failed: count, skipped: count }),
     'tilesPerSecond?': number,
     'secondsLeft?': number,
+    /** True if the node could not ask the cluster: this is the last state that it has seen. */
+    'stale?': { type: 'boolean' },
     'error?': object({ code: text, message: text }),
     'retryOf?': text,
     'retriedBy?': text,

@@ -67,6 +67,7 @@ function printJob(job: JobDocument): void {
     print(
       `${tiles.done} of ${plural(tiles.total, unitOf(processID))} done, ${tiles.failed} failed, ${tiles.skipped} skipped, ${formatDuration(seconds)}`,
     );
+  if (job.stale) print('the node cannot ask the cluster; this is the last state that it has seen');
   if (error) print(`${error.message} [${error.code}]`);
   if (job.retryOf) print(`it repeats the failed part of job ${job.retryOf}`);
   if (job.retriedBy) print(`job ${job.retriedBy} repeats its failed part`);

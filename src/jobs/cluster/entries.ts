@@ -23,7 +23,7 @@ import { idempotencyKeyReused } from '../errors.js';
 import { type IdempotencyKey, KEY_TTL_MS, keyHash } from '../records.js';
 
 /** A record without the fields that can be long. */
-type JobSummary = Omit<JobRecord, 'inputs' | 'given' | 'results' | 'files'>;
+export type JobSummary = Omit<JobRecord, 'inputs' | 'given' | 'results' | 'files'>;
 
 export interface JobEntry {
   /** The node that leads the job, or led it last. */

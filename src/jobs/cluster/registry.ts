@@ -93,9 +93,10 @@ export class ClusterJobRegistry implements JobRegistry {
 
   async publish(job: JobRecord, isNewState: boolean): Promise<void> {
     if (!this.revisions.has(job.id)) return;
-    if (isNewState) return this.publishState(job);
+    // The record of an end may have been written before, without its results.
+    if (isNewState || hasEnded(job)) return this.publishState(job);
     const now = performance.now();
-    if (hasEnded(job) || now - (this.publishedAt.get(job.id) ?? -Infinity) < PROGRESS_INTERVAL_MS) return;
+    if (now - (this.publishedAt.get(job.id) ?? -Infinity) < PROGRESS_INTERVAL_MS) return;
     this.publishedAt.set(job.id, now);
     try {
       await this.publishOnce(job, PROGRESS_TIMEOUT_MS);

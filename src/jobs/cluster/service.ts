@@ -1,17 +1,18 @@
 /** The jobs of a cluster node: all nodes know them, share their work, and take over the jobs of a lost node. */
 import { PeriodicTask } from '../../async/index.js';
+import { coordinationUnavailable } from '../../coordination/index.js';
 import { type Cluster, FailureDetector, type OpenCluster, type Peer } from '../../dht/index.js';
 import type { TilewrightError } from '../../errors.js';
 import type { JobRecord, Storage } from '../../storage/index.js';
-import { jobDismissed, jobInterrupted, jobNotFound } from '../errors.js';
+import { jobDismissed, jobInterrupted, jobNotFound, jobTakenOver } from '../errors.js';
 import type { JobListener, LineListener } from '../execution.js';
 import { LocalJobService } from '../local-service.js';
 import type { LogLine } from '../log.js';
 import type { Process } from '../process.js';
 import { endedWith, GC_INTERVAL_MS, hasEnded, hasExpired, isRemovable, recoveredRecord } from '../records.js';
-import type { JobFile, JobService, StartedJob, StartOptions } from '../service.js';
+import type { JobFile, JobService, ReportedJob, StartedJob, StartOptions } from '../service.js';
 import { coordinate } from './coordinator.js';
-import { JobEntries, jobRecordOf, type StoredJobEntry } from './entries.js';
+import { JobEntries, type JobSummary, jobRecordOf, jobSummaryOf, type StoredJobEntry } from './entries.js';
 import { ClusterJobRegistry, JobArtifacts, type JobInputs } from './registry.js';
 import { TaskExecutor } from './tasks.js';
 
@@ -19,6 +20,8 @@ import { TaskExecutor } from './tasks.js';
 const GRACE_PERIOD_MS = 30_000;
 /** Interval of the checks; there are at least four within the grace period. */
 const CHECK_INTERVAL_MS = 5000;
+/** Jobs whose last state a node remembers for times when the coordination store does not answer. */
+const MAX_SEEN = 1000;
 /** Nodes act one after another, so that usually only one does. */
 const RANK_DELAY_MS = 1000;
 
@@ -192,13 +195,19 @@ interface ClusterJobServiceOptions {
   onLine?: LineListener;
 }
 
-/** Jobs that this node leads are answered from its own records, all others from the entries that their leaders publish. */
+/**
+ * Jobs that this process runs are answered from its own records, all others from the entries that their leaders publish: a record that an
+ * earlier process of this node has left may contradict what the cluster knows.
+ */
 export class ClusterJobService implements JobService {
   /** The tasks of this node, for jobs of any leader. */
   readonly tasks: TaskExecutor;
   private jobs!: LocalJobService;
   private readonly registry: ClusterJobRegistry;
   private failover: JobFailover | undefined;
+  private readonly openedAt = Date.now();
+  /** The jobs that were reported last, the newest at the end. */
+  private readonly seen = new Map<string, JobSummary>();
   private readonly entries: JobEntries;
   private readonly artifacts: JobArtifacts;
 
@@ -266,7 +275,7 @@ export class ClusterJobService implements JobService {
   }
 
   async get(id: string): Promise<JobRecord> {
-    if (await this.jobs.find(id)) return this.jobs.get(id);
+    if (this.jobs.isLed(id)) return this.jobs.get(id);
     const stored = await this.entries.get(id);
     if (!stored || hasExpired(stored.entry.job)) throw jobNotFound(id);
     const { folder, job } = stored.entry;
@@ -274,6 +283,32 @@ export class ClusterJobService implements JobService {
     if (!stored.isLive) await this.options.cluster.cluster.replica.catchUp();
     if (folder === undefined) return jobRecordOf(stored.entry);
     return { ...(await this.artifacts.record(folder)), ...(job.retriedBy && { retriedBy: job.retriedBy }) };
+  }
+
+  async status(id: string): Promise<ReportedJob> {
+    try {
+      const job = await this.get(id);
+      this.remember(job);
+      return job;
+    } catch (error) {
+      const last = coordinationUnavailable.is(error) ? await this.lastSeen(id) : undefined;
+      if (!last) throw error;
+      return { ...last, stale: true };
+    }
+  }
+
+  private remember(job: JobRecord): void {
+    this.seen.delete(job.id);
+    this.seen.set(job.id, jobSummaryOf(job));
+    if (this.seen.size > MAX_SEEN) this.seen.delete(this.seen.keys().next().value!);
+  }
+
+  private async lastSeen(id: string): Promise<JobRecord | undefined> {
+    const seen = this.seen.get(id);
+    const own = await this.jobs.find(id);
+    // The end of an own job is newer than what was reported, but a record of an earlier process may be outdated.
+    if (own && own.updated >= this.openedAt) return own;
+    return seen && { ...seen, inputs: undefined };
   }
 
   async list(limit = 100, before?: string, wanted: (job: JobRecord) => boolean = () => true) {
@@ -288,7 +323,7 @@ export class ClusterJobService implements JobService {
   }
 
   async log(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {
-    if (await this.jobs.find(id)) return this.jobs.log(id, { after, limit });
+    if (this.jobs.isLed(id)) return this.jobs.log(id, { after, limit });
     const stored = await this.entries.get(id);
     if (!stored) throw jobNotFound(id);
     const { folder } = stored.entry;
@@ -297,19 +332,23 @@ export class ClusterJobService implements JobService {
   }
 
   async subscribe(id: string, listener: JobListener): Promise<() => void> {
-    if (await this.jobs.find(id)) return this.jobs.subscribe(id, listener);
+    if (this.jobs.isLed(id)) return this.jobs.subscribe(id, listener);
     listener(await this.get(id));
     return () => undefined;
   }
 
   async cancel(id: string): Promise<JobRecord> {
-    if (await this.jobs.find(id)) return this.jobs.cancel(id);
-    await this.failover?.cancel(id);
+    if (!this.jobs.isLed(id)) await this.failover?.cancel(id);
+    else
+      await this.jobs.cancel(id).catch((error) => {
+        // The job goes on at its new leader.
+        if (!jobTakenOver.is(error)) throw error;
+      });
     return this.get(id);
   }
 
   async leaderOf(id: string, alsoEnded = false): Promise<Peer | undefined> {
-    if (await this.jobs.find(id)) return undefined;
+    if (this.jobs.isLed(id)) return undefined;
     const { cluster } = this.options.cluster;
     const stored = await this.entries.get(id);
     if (!stored || stored.entry.home === cluster.self) return undefined;
