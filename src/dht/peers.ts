@@ -99,10 +99,18 @@ export class PeerClient {
   /**
    * Sends a message to another node and returns its answer. Throws TW_DHT_PEER if the node cannot be reached, does not answer within
    * `timeoutMs` (including the wait for a free socket) or answers with an error, or if the answer is damaged or `check` rejects it.
-   * If the node answers with an error document, that error is the cause.
+   * If the node answers with an error document, that error is the cause. Throws the reason of `signal`, and closes the connection.
    */
-  call<T>(peer: Peer, path: string, message: unknown, timeoutMs: number, check: Check): Promise<T> {
+  call<T>(
+    peer: Peer,
+    path: string,
+    message: unknown,
+    timeoutMs: number,
+    check: Check,
+    signal?: AbortSignal,
+  ): Promise<T> {
     const { id, url } = peer;
+    signal?.throwIfAborted();
     let sentAt = performance.now();
     const { body, headers } = this.signedRequest(id, path, message);
     return new Promise((resolve, reject) => {
@@ -111,6 +119,7 @@ export class PeerClient {
         if (hasFailed) return;
         hasFailed = true;
         clearTimeout(answering);
+        signal?.removeEventListener('abort', abort);
         sent.destroy();
         this.failureCounts.set(id, (this.failureCounts.get(id) ?? 0) + 1);
         reject(peerFailed.because(cause, id, url, detail));
@@ -127,6 +136,7 @@ export class PeerClient {
         answer.on('error', (error) => fail(error.message));
         answer.on('end', () => {
           clearTimeout(answering);
+          signal?.removeEventListener('abort', abort);
           const content = Buffer.concat(chunks);
           const { statusCode = 0 } = answer;
           if (statusCode !== 200)
@@ -140,6 +150,13 @@ export class PeerClient {
             }
         });
       });
+      const abort = () => {
+        hasFailed = true;
+        clearTimeout(answering);
+        sent.destroy();
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', abort, { once: true });
       const answering = setTimeout(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs);
       limitConnectTime(sent, CONNECT_TIMEOUT_MS);
       // The wait for a free socket is not part of the round trip.

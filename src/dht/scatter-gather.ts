@@ -92,6 +92,13 @@ export interface OwnerRequest {
   wait: number;
 }
 
+interface Cancellable {
+  /** Ends the query, whose answer nobody needs any more. */
+  signal?: AbortSignal | undefined;
+}
+
+type Question = Pick<OwnerRequest, 'kind' | 'question'> & Cancellable;
+
 /** The reply of an owner. An error of the question itself is a valid reply, because other owners would return the same. */
 interface OwnerReply {
   answer?: unknown;
@@ -159,7 +166,8 @@ export class ScatterGather implements OwnerQueries {
         return answer === undefined ? undefined : checkAnswer(answer);
       },
     });
-    return (question, bounds, seq) => this.query<A>({ kind: name, question }, bounds, timeoutMs, seq);
+    return (question, bounds, { seq, signal } = {}) =>
+      this.query<A>({ kind: name, question, signal }, bounds, timeoutMs, seq);
   }
 
   /**
@@ -170,7 +178,7 @@ export class ScatterGather implements OwnerQueries {
     const { kind, question } = request;
     const fault = this.registeredKind(kind).checkQuestion(question);
     if (fault !== undefined) throw badQuery(kind, fault);
-    return this.answer(request, signal);
+    return this.answer({ ...request, signal });
   }
 
   /** Throws TW_DHT_QUESTION. */
@@ -180,10 +188,14 @@ export class ScatterGather implements OwnerQueries {
     return known;
   }
 
-  private async answer(
-    { kind, question, slots, seq, wait }: OwnerRequest,
-    signal?: AbortSignal,
-  ): Promise<OwnerReply> {
+  private async answer({
+    kind,
+    question,
+    slots,
+    seq,
+    wait,
+    signal,
+  }: OwnerRequest & Cancellable): Promise<OwnerReply> {
     const { replica, prefixLengths } = this.cluster;
     const { answer } = this.registeredKind(kind);
     const wanted = SlotSet.fromText(slots);
@@ -192,7 +204,7 @@ export class ScatterGather implements OwnerQueries {
     const { index }: { index: ColumnIndex } = this.storage;
     const isAll = wanted.size === replica.slotCount;
     const only = isAll ? undefined : slotTest(wanted, prefixLengths);
-    const scope: QueryScope = { only, key: slots, seq };
+    const scope: QueryScope = { only, key: slots, seq, signal };
     try {
       return { answer: await index.asOf(seq, () => answer(question, scope)) };
     } catch (error) {
@@ -204,7 +216,7 @@ export class ScatterGather implements OwnerQueries {
 
   /** All answers are as of one commit: `first`, or a later one if owners cannot answer as of `first`. */
   private async query<A>(
-    question: Pick<OwnerRequest, 'kind' | 'question'>,
+    question: Question,
     bounds: (() => QueryBounds) | undefined,
     timeoutMs: number,
     first = this.cluster.replica.applied,
@@ -239,7 +251,7 @@ export class ScatterGather implements OwnerQueries {
 
   private async queryAsOf(
     seq: number,
-    question: Pick<OwnerRequest, 'kind' | 'question'>,
+    question: Question,
     slots: number[],
     timeoutMs: number,
   ): Promise<PartialResult> {
@@ -253,13 +265,14 @@ export class ScatterGather implements OwnerQueries {
 
   /** Collects answers for slots, and the slots that no owner answers for. */
   private async queryOwners(
-    question: Omit<OwnerRequest, 'slots'>,
+    question: Question & Pick<OwnerRequest, 'seq' | 'wait'>,
     slots: Iterable<number>,
     timeoutMs: number,
   ): Promise<PartialResult> {
     const result: PartialResult = { answers: [], unanswered: [], errors: [], oldest: 0 };
     const avoided = new Set<string>();
     for (let open = [...slots]; open.length > 0; ) {
+      question.signal?.throwIfAborted();
       const route = routeQuery(this.cluster.placement, open, this.cluster.self, avoided);
       result.unanswered.push(...route.unanswered);
       open = [];
@@ -292,8 +305,12 @@ export class ScatterGather implements OwnerQueries {
     return result;
   }
 
-  private queryOne(node: string, request: OwnerRequest, timeoutMs: number): Promise<OwnerReply> {
-    if (node === this.cluster.self) return this.answer(request);
+  private queryOne(
+    node: string,
+    { signal, ...request }: OwnerRequest & Cancellable,
+    timeoutMs: number,
+  ): Promise<OwnerReply> {
+    if (node === this.cluster.self) return this.answer({ ...request, signal });
     const peer = this.cluster.peer(node);
     if (!peer) return Promise.reject(peerUnknown(node));
     return this.peers.call(
@@ -302,6 +319,7 @@ export class ScatterGather implements OwnerQueries {
       request,
       timeoutMs,
       this.registeredKind(request.kind).checkReply,
+      signal,
     );
   }
 }
@@ -317,6 +335,8 @@ export interface QueryScope {
   key: string;
   /** The commit as of which to answer; undefined on a single node. */
   seq: number | undefined;
+  /** Aborted when nobody needs the answer any more. */
+  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -336,12 +356,12 @@ interface GatheredAnswers<A> {
 
 /**
  * Asks all nodes with tiles within `bounds`. Together they answer once for each tile, all as of one commit: `seq` if it is given and
- * recent enough, otherwise the last commit that this node has applied. Throws the error of any answer.
+ * recent enough, otherwise the last commit that this node has applied. Throws the error of any answer, and the reason of `signal`.
  */
 export type ScatterQuery<Q, A> = (
   question: Q,
   bounds?: () => QueryBounds,
-  seq?: number,
+  options?: { seq?: number | undefined } & Cancellable,
 ) => Promise<GatheredAnswers<A>>;
 
 /** A kind of query. The checks apply to messages of other nodes: an invalid question is refused, and an invalid answer counts as none. */
@@ -370,10 +390,12 @@ export function localQueries(index: { readonly changes: number }): OwnerQueries 
     get changes() {
       return index.changes;
     },
-    register: (_kind, answer) => async (question) => ({
-      answers: [await answer(question, WHOLE_INDEX)],
-      unanswered: [],
-      seq: undefined,
-    }),
+    register:
+      (_kind, answer) =>
+      async (question, _bounds, { signal } = {}) => ({
+        answers: [await answer(question, { ...WHOLE_INDEX, signal })],
+        unanswered: [],
+        seq: undefined,
+      }),
   };
 }

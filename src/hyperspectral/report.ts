@@ -182,7 +182,7 @@ export async function mapSections(
     const look = scale ? { ...wanted, rescale: [`${scale.low},${scale.high}`] } : wanted;
     const figures: Html[] = [];
     for (const tile of tiles) {
-      const drawn = await imagery.preview(tile, look, 'png', partWithData(tile)).catch((error) => {
+      const drawn = await imagery.preview(tile, look, 'png', { part: partWithData(tile) }).catch((error) => {
         warn(`${title} of ${tile.id}`, error);
       });
       if (!drawn) continue;

@@ -78,6 +78,8 @@ interface ImageServiceOptions {
 }
 
 interface MapRequest {
+  /** Ends the work if nobody waits for the picture any more. */
+  signal?: AbortSignal;
   collection: CollectionRecord;
   /** Selects among the tiles of the collection in the map tile. */
   filter: Filter;
@@ -169,7 +171,7 @@ export class ImageService {
    * _TILE_FILE, and TW_QUERY_UNANSWERED.
    */
   mapTile(request: MapRequest): Promise<EncodedImage> {
-    return this.renderQueue.run(() => this.renderMapTile(request));
+    return this.renderQueue.run(() => this.renderMapTile(request), request.signal);
   }
 
   private async renderMapTile({
@@ -182,6 +184,7 @@ export class ImageService {
     buffer,
     pixelSelection = 'first',
     format,
+    signal,
   }: MapRequest): Promise<EncodedImage> {
     requireMapTile(tile);
     const grid = gridByName(collection.grid);
@@ -196,7 +199,7 @@ export class ImageService {
     requireValues(reference, style, layers * pixels.xs.length, pixels.ys.length);
     const bbox = pixelBbox(pixels, grid);
     const inTile = and([ofCollection(collection.id), { op: 's_intersects', shape: { bbox } }, filter]);
-    const groups = tilesByCloudCover(this.finder, inTile);
+    const groups = tilesByCloudCover(this.finder, inTile, signal);
     const picture = await mosaic(this.renderContext, groups, pixels, style, pixelSelection);
     const side = mapPixelSize(tile, size);
     return this.encode(style, { picture, pixel: { x: side, y: side }, cut }, format);
@@ -207,9 +210,9 @@ export class ImageService {
     tile: TileRecord,
     params: RenderParams,
     format: ImageFormat | undefined,
-    part: CellPart = FULL_CELL,
+    { part = FULL_CELL, signal }: { part?: CellPart; signal?: AbortSignal } = {},
   ): Promise<EncodedImage> {
-    return this.renderQueue.run(() => this.renderPreview(tile, params, format, part));
+    return this.renderQueue.run(() => this.renderPreview(tile, params, format, part), signal);
   }
 
   private async renderPreview(
@@ -267,13 +270,13 @@ export class ImageService {
   }
 
   /** Statistics of an expression in a zone by date. Throws the errors of `readSeries`. */
-  series(request: TimeSeriesRequest): Promise<Series> {
-    return readSeries(this.querySeries, (filter) => this.finder.boundsOf(filter), request);
+  series(request: TimeSeriesRequest, signal?: AbortSignal): Promise<Series> {
+    return readSeries(this.querySeries, (filter) => this.finder.boundsOf(filter), request, signal);
   }
 
   /** Spectra of a zone by date. Throws the errors of `readSpectra`. */
-  spectra(request: SpectraQuery): Promise<Spectra> {
-    return readSpectra(this.querySpectra, (filter) => this.finder.boundsOf(filter), request);
+  spectra(request: SpectraQuery, signal?: AbortSignal): Promise<Spectra> {
+    return readSpectra(this.querySpectra, (filter) => this.finder.boundsOf(filter), request, signal);
   }
 
   close(): Promise<void> {

@@ -290,7 +290,11 @@ const FIRST_BATCH_SIZE = 64;
  * Yields batches of tiles in that order; the caller stops when it has enough. Throws TW_QUERY_UNANSWERED if nodes with other tiles do not
  * respond.
  */
-export async function* tilesByCloudCover(finder: TileFinder, filter: Filter): AsyncGenerator<TileRecord[]> {
+export async function* tilesByCloudCover(
+  finder: TileFinder,
+  filter: Filter,
+  signal?: AbortSignal,
+): AsyncGenerator<TileRecord[]> {
   let token: string | undefined;
   for (let limit = FIRST_BATCH_SIZE; ; limit *= 2) {
     const search = createSearch(filter, {
@@ -298,7 +302,7 @@ export async function* tilesByCloudCover(finder: TileFinder, filter: Filter): As
       limit,
       ...(token !== undefined && { token }),
     });
-    const page = await finder.find(search);
+    const page = await finder.find(search, signal);
     if (page.unanswered) throw slotsUnanswered(page.unanswered.length);
     yield page.tiles;
     token = page.next;

@@ -1,4 +1,5 @@
 /** The last steps of rendering: an optional algorithm, and the conversion of planes to colours. A queue limits concurrent renderings. */
+import { Semaphore } from '../async/index.js';
 import { evaluateProgram, type Program } from '../expressions/index.js';
 import { type Algorithm, applyAlgorithm, type MapPixelSize, type Planes } from './algorithms.js';
 import { renderRgba, type Style } from './colours.js';
@@ -46,27 +47,27 @@ export type RenderHandlers = typeof RENDER_HANDLERS;
  * at most `waiting` wait, and they begin in the order of the calls.
  */
 export class RenderQueue {
-  private readonly queue: (() => void)[] = [];
-  private active = 0;
+  private readonly semaphore: Semaphore;
+  private accepted = 0;
 
   constructor(
     private readonly running: number,
     private readonly waiting: number,
-  ) {}
+  ) {
+    this.semaphore = new Semaphore(running);
+  }
 
-  /** Resolves or rejects as `work` does. Throws TW_IMAGERY_BUSY if too many wait. */
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.active < this.running) this.active++;
-    else {
-      if (this.queue.length >= this.waiting) throw renderQueueFull(this.queue.length);
-      await new Promise<void>((begin) => this.queue.push(begin));
-    }
+  /**
+   * Resolves or rejects as `work` does. Throws TW_IMAGERY_BUSY if too many wait, and the reason of `signal` if it is aborted before the work
+   * begins.
+   */
+  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (this.accepted >= this.running + this.waiting) throw renderQueueFull(this.accepted - this.running);
+    this.accepted++;
     try {
-      return await work();
+      return await this.semaphore.run(work, signal);
     } finally {
-      const next = this.queue.shift();
-      if (next) next();
-      else this.active--;
+      this.accepted--;
     }
   }
 }

@@ -45,9 +45,10 @@ export async function readSpectra(
   send: ScatterQuery<SpectraQuery, PartialSpectra>,
   boundsOf: (filter: Filter) => QueryBounds,
   { region, filter: wanted }: SpectraQuery,
+  signal?: AbortSignal,
 ): Promise<Spectra> {
   const filter = and([{ op: 's_intersects', shape: { bbox: zoneBbox(region) }, ofCells: true }, wanted]);
-  const { answers, unanswered } = await send({ region, filter }, () => boundsOf(filter));
+  const { answers, unanswered } = await send({ region, filter }, () => boundsOf(filter), { signal });
   const matched = sumOf(answers, (answer) => answer.matched);
   if (matched > MAX_TILES) throw zoneTooLarge(`${matched} tiles`, MAX_TILES);
   const dates = new Map<string, PartialSpectraDate[]>();
@@ -137,7 +138,7 @@ export async function readPartialSpectra(
   storage: Storage,
   pool: TaskPool<SeriesHandlers>,
   { region, filter }: SpectraQuery,
-  { only, seq }: OwnerShare,
+  { only, seq, signal }: OwnerShare,
 ): Promise<PartialSpectra> {
   const { places, matched } = searchIndex(storage.index, createSearch(filter, { limit: MAX_TILES }), only);
   if (matched > MAX_TILES) return { matched, skipped: 0, dates: [] };
@@ -168,11 +169,14 @@ export async function readPartialSpectra(
     const good = bands.map((band) => band.good !== false);
     date.parts.push({ place, bands: bandFiles(storage, tile, at), good, mask });
   }
-  await mapConcurrent(files, FETCH_CONCURRENCY, ({ tile, groups }) => storage.ensureFiles(tile, groups));
+  await mapConcurrent(files, FETCH_CONCURRENCY, async ({ tile, groups }) => {
+    signal?.throwIfAborted();
+    return storage.ensureFiles(tile, groups);
+  });
   const dates = await Promise.all(
     [...planned.values()].map(async ({ parts, ...date }) => ({
       ...date,
-      places: await pool.run({ kind: 'spectra', parts }),
+      places: await pool.run({ kind: 'spectra', parts }, { signal }),
     })),
   );
   return { matched, skipped, dates };

@@ -103,7 +103,7 @@ export async function readPartialSeries(
   storage: Storage,
   pool: TaskPool<SeriesHandlers>,
   { region, expression, filter, medians }: SeriesQuery,
-  { only, seq }: OwnerShare,
+  { only, seq, signal }: OwnerShare,
 ): Promise<PartialSeries> {
   const { places, matched } = searchIndex(storage.index, createSearch(filter, { limit: MAX_TILES }), only);
   if (matched > MAX_TILES) return { matched, skipped: 0, pixels: [], dates: [] };
@@ -115,9 +115,10 @@ export async function readPartialSeries(
   );
   const ids = places.map(({ id }) => id);
   planner.add(await storage.getTiles(ids, seq));
-  await mapConcurrent(planner.files, FETCH_CONCURRENCY, ({ tile, groups }) =>
-    storage.ensureFiles(tile, groups),
-  );
+  await mapConcurrent(planner.files, FETCH_CONCURRENCY, async ({ tile, groups }) => {
+    signal?.throwIfAborted();
+    return storage.ensureFiles(tile, groups);
+  });
   const { dates, skipped, lack, pixels } = planner;
   // The querying node computes medians over the tiles of several owners.
   const isPart = only !== undefined;
@@ -125,7 +126,7 @@ export async function readPartialSeries(
     const bounds = planner.boundsOf(key);
     return { parts, wants: bounds ?? (isPart ? 'sketch' : 'median') };
   });
-  const values = await computeInWorkers(pool, acquisitions);
+  const values = await computeInWorkers(pool, acquisitions, signal);
   return {
     matched,
     skipped,
@@ -272,6 +273,7 @@ const MAX_PIXELS_PER_TASK = 5_000_000;
 async function computeInWorkers(
   pool: TaskPool<SeriesHandlers>,
   all: Acquisition[],
+  signal: AbortSignal | undefined,
 ): Promise<AcquisitionStatistics[]> {
   const share = Math.max(1, Math.ceil(all.length / (2 * pool.threads)));
   const each = Math.min(MAX_ACQUISITIONS_PER_TASK, share);
@@ -282,7 +284,7 @@ async function computeInWorkers(
     acquisitions.push(acquisition);
     pixels += acquisition.parts.reduce((sum, { place }) => sum + place.pixels.columns.length, 0);
     if (acquisitions.length < each && pixels < MAX_PIXELS_PER_TASK && i < all.length - 1) continue;
-    tasks.push(pool.run({ kind: 'series', acquisitions }));
+    tasks.push(pool.run({ kind: 'series', acquisitions }, { signal }));
     acquisitions = [];
     pixels = 0;
   }
@@ -327,6 +329,7 @@ export async function readSeries(
   send: ScatterQuery<SeriesQuery, PartialSeries>,
   boundsOf: (filter: Filter) => QueryBounds,
   { region, expression, filter: wanted }: TimeSeriesRequest,
+  signal?: AbortSignal,
 ): Promise<Series> {
   parseExpression(expression);
   // Pixels of the zone count even if they have no data on any date.
@@ -334,10 +337,10 @@ export async function readSeries(
   const query: SeriesQuery = { region, expression, filter };
   const where = () => boundsOf(filter);
   for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
-    const { answers, unanswered, seq } = await send(query, where);
+    const { answers, unanswered, seq } = await send(query, where, { signal });
     const dates = datesOf(answers);
     const medians = await mediansOf(dates, async (bounds) => {
-      const { answers } = await send({ ...query, medians: bounds }, where, seq);
+      const { answers } = await send({ ...query, medians: bounds }, where, { seq, signal });
       return answers.flatMap((answer) => answer.dates);
     });
     if (!medians) continue;

@@ -253,8 +253,9 @@ export class TileFinder {
   }
 
   /** A page of tiles. Throws the errors of `searchIndex`. */
-  async find(search: Search): Promise<FoundTiles> {
-    const { answers, unanswered } = await this.search(search, () => this.boundsOf(search.filter));
+  async find(search: Search, signal?: AbortSignal): Promise<FoundTiles> {
+    const bounds = () => this.boundsOf(search.filter);
+    const { answers, unanswered } = await this.search(search, bounds, { signal });
     const page = toSearchPage(
       mergeHits(
         answers.map(({ found }) => found),
@@ -277,8 +278,11 @@ export class TileFinder {
   async aggregate(
     filter: Filter,
     params: AggregationParams,
+    signal?: AbortSignal,
   ): Promise<{ aggregations: Aggregation[] } & PartialAnswer> {
-    const { answers, unanswered } = await this.count({ filter, params }, () => this.boundsOf(filter));
+    const { answers, unanswered } = await this.count({ filter, params }, () => this.boundsOf(filter), {
+      signal,
+    });
     return {
       aggregations: toAggregations(mergeAggregationCounts(answers), params),
       ...partialAnswer(unanswered),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { WorkerPool } from '../../src/async/index.js';
 import { parseExpressions } from '../../src/expressions/parser.js';
 import { parseColormap } from '../../src/imagery/colormaps.js';
@@ -114,6 +115,22 @@ test('an image of too many values is refused with its sizes', async (t) => {
   assert.match(detail, /^710 x 710 pixels of 20 bands and 16 expressions are more than 16000000 values/);
 });
 
+test('an image that nobody waits for any more is not drawn, and leaves its place to others', async () => {
+  const queue = new RenderQueue(1, 2);
+  let end = () => {};
+  const first = queue.run(() => new Promise<void>((resolve) => (end = resolve)));
+  const stop = new AbortController();
+  let drawn = 0;
+  const cancelled = queue.run(async () => drawn++, stop.signal);
+  const next = queue.run(async () => drawn++);
+  stop.abort(new Error('the client has gone'));
+  await assert.rejects(cancelled, /the client has gone/);
+  const late = queue.run(async () => drawn++);
+  end();
+  await Promise.all([first, next, late]);
+  assert.equal(drawn, 2);
+});
+
 test('images beyond the limit of concurrent renders wait, and images beyond the limit of the queue are refused', async () => {
   const queue = new RenderQueue(2, 2);
   const ends: (() => void)[] = [];
@@ -128,16 +145,20 @@ test('images beyond the limit of concurrent renders wait, and images beyond the 
   const failed = assert.rejects(draw(0), /failed/);
   const others = [1, 2, 3].map(draw);
   await assert.rejects(draw(4), { code: 'TW_IMAGERY_BUSY', status: 429 });
+  await turn();
   assert.deepEqual(begun, [0, 1]);
   ends.shift()!();
   await failed;
+  await turn();
   assert.deepEqual(begun, [0, 1, 2]);
   ends.shift()!();
   assert.equal(await others[0], 1);
+  await turn();
   assert.deepEqual(begun, [0, 1, 2, 3]);
   for (const end of ends.splice(0)) end();
   assert.deepEqual(await Promise.all(others), [1, 2, 3]);
   const last = draw(5);
+  await turn();
   ends.shift()!();
   assert.equal(await last, 5, 'there is room again');
 });

@@ -43,7 +43,7 @@ import { isoTime } from '../../query/index.js';
 import { VERSION_SCHEMA } from '../../storage/index.js';
 import { COUNT, messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { parseJsonOr } from '../../utils/json-text.js';
-import { onDisconnect } from '../answers.js';
+import { onDisconnect, untilDisconnected } from '../answers.js';
 import { badRequest, bodyTooLarge } from '../errors.js';
 import type { ClusterService, Services } from '../services.js';
 
@@ -95,9 +95,7 @@ export async function messageRoutes(
     OWNER_QUERY_PATH,
     { ...internal, schema: { hide: true, body: querySchema } },
     async ({ body }, reply) => {
-      const gone = new AbortController();
-      onDisconnect(reply, () => gone.abort(badRequest('the requesting node has closed the connection')));
-      return replyWithChecksum(reply, await owners.handle(body, gone.signal));
+      return replyWithChecksum(reply, await owners.handle(body, untilDisconnected(reply)));
     },
   );
   server.post(STATS_PATH, internal, async (_request, reply) =>

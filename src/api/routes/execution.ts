@@ -8,8 +8,8 @@ import {
   hasResults,
   type IdempotencyKey,
   type JobService,
-  type ReportedJob,
   type Process,
+  type ReportedJob,
   type StartedJob,
   type StartOptions,
 } from '../../jobs/index.js';

@@ -24,7 +24,7 @@ import {
   parseSource,
 } from '../../query/index.js';
 import { documented } from '../../utils/json-schema.js';
-import { notModified, partialMembers, sendRanged } from '../answers.js';
+import { notModified, partialMembers, sendRanged, untilDisconnected } from '../answers.js';
 import { resourceNotFound } from '../errors.js';
 import { baseUrl, requestUrl } from '../links.js';
 import { closedObject } from '../schemas/builders.js';
@@ -164,6 +164,7 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
       buffer: query.buffer,
       pixelSelection: query.pixel_selection,
       format,
+      signal: untilDisconnected(reply),
     });
     return sendPicture(request, reply, picture);
   };
@@ -248,7 +249,12 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
     const { itemId } = request.params;
     const tile = await finder.get(itemId);
     if (!tile) throw resourceNotFound(`item ${itemId}`);
-    return sendPicture(request, reply, await imagery.preview(tile, renderParams(request.query), format));
+    const signal = untilDisconnected(reply);
+    return sendPicture(
+      request,
+      reply,
+      await imagery.preview(tile, renderParams(request.query), format, { signal }),
+    );
   };
 
   server.get<{ Params: { itemId: string; format: string }; Querystring: MapQuery }>(

@@ -19,7 +19,7 @@ import {
   toStacItem,
 } from '../../query/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
-import { partialMembers } from '../answers.js';
+import { partialMembers, untilDisconnected } from '../answers.js';
 import { noItem } from '../errors.js';
 import { baseUrl, link, nextPageUrl, type Paging, paging, parseLimit, requestUrl } from '../links.js';
 import { closedObject } from '../schemas/builders.js';
@@ -171,7 +171,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
     );
     const search = createSearch(parseFilter(filter), { order: parseSortby(sortby), limit: most, token });
     await reply.reserveMemory(most * EXPECTED_ITEM_BYTES);
-    const { tiles, ...found } = await finder.find(search);
+    const { tiles, ...found } = await finder.find(search, untilDisconnected(reply));
     const collections = new Map<string, CollectionRecord | undefined>();
     for (const id of new Set(tiles.map((tile) => tile.collection)))
       collections.set(id, await storage.catalogue.collections.get(id));
@@ -285,7 +285,7 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
     link('self', requestUrl(request).href),
   ];
 
-  const answer = async (request: FastifyRequest, params: AggregationRequest) => {
+  const answer = async (request: FastifyRequest, reply: FastifyReply, params: AggregationRequest) => {
     const {
       aggregations: names,
       datetime_frequency_interval,
@@ -293,7 +293,11 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
       ...filter
     } = params;
     const wanted = { aggregations: names, datetime_frequency_interval, grid_geohash_frequency_precision };
-    const { aggregations, unanswered } = await finder.aggregate(parseFilter(filter), wanted);
+    const { aggregations, unanswered } = await finder.aggregate(
+      parseFilter(filter),
+      wanted,
+      untilDisconnected(reply),
+    );
     return {
       type: 'AggregationCollection',
       aggregations,
@@ -320,13 +324,13 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
   server.get<{ Querystring: AggregationRequest }>(
     '/aggregate',
     describe('Counts of tiles, such as by day or by cell', response, { querystring: aggregateQuery }),
-    async (request) => answer(request, request.query),
+    async (request, reply) => answer(request, reply, request.query),
   );
 
   server.post<{ Body: AggregationRequest }>(
     '/aggregate',
     describe('Counts of tiles, such as by day or by cell', response, { body: aggregateBody }),
-    async (request) => answer(request, request.body),
+    async (request, reply) => answer(request, reply, request.body),
   );
 
   server.get<{ Params: { id: string } }>(
@@ -343,7 +347,7 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
     describe('Counts of the tiles of a collection, such as by day or by cell', response, {
       querystring: aggregateQuery,
     }),
-    async (request) => answer(request, await within(request.params.id, request.query)),
+    async (request, reply) => answer(request, reply, await within(request.params.id, request.query)),
   );
 
   server.post<{ Params: { id: string }; Body: AggregationRequest }>(
@@ -351,6 +355,6 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
     describe('Counts of the tiles of a collection, such as by day or by cell', response, {
       body: aggregateBody,
     }),
-    async (request) => answer(request, await within(request.params.id, request.body)),
+    async (request, reply) => answer(request, reply, await within(request.params.id, request.body)),
   );
 };

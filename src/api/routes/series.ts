@@ -9,7 +9,7 @@ import {
   parseFilter,
 } from '../../query/index.js';
 import { documented } from '../../utils/json-schema.js';
-import { partialMembers } from '../answers.js';
+import { partialMembers, untilDisconnected } from '../answers.js';
 import { closedObject } from '../schemas/builders.js';
 import { describeWithTag, jsonResponse } from '../schemas/openapi.js';
 import type { RouteGroup } from '../services.js';
@@ -48,13 +48,10 @@ export const seriesRoutes: RouteGroup = async (server, { services: { imagery } }
       { 200: jsonResponse('Series', 'Dates, the earliest first') },
       { body: bodyOf({ expression: { type: 'string' } }) },
     ),
-    async ({ body: { geometry, expression, ...params } }) => {
+    async ({ body: { geometry, expression, ...params } }, reply) => {
       const region = parseZone(geometry);
-      const { dates, skipped, unanswered } = await imagery.series({
-        region,
-        expression,
-        filter: filterOf(params),
-      });
+      const query = { region, expression, filter: filterOf(params) };
+      const { dates, skipped, unanswered } = await imagery.series(query, untilDisconnected(reply));
       return {
         expression,
         geometry,
@@ -72,9 +69,10 @@ export const seriesRoutes: RouteGroup = async (server, { services: { imagery } }
       { 200: jsonResponse('Spectra', 'Dates, the earliest first; wavelengths in nm') },
       { body: bodyOf({}) },
     ),
-    async ({ body: { geometry, ...params } }) => {
+    async ({ body: { geometry, ...params } }, reply) => {
       const region = parseZone(geometry);
-      const { dates, skipped, unanswered } = await imagery.spectra({ region, filter: filterOf(params) });
+      const query = { region, filter: filterOf(params) };
+      const { dates, skipped, unanswered } = await imagery.spectra(query, untilDisconnected(reply));
       const sensors = new Map<string, SpectrumDate['bands']>();
       const sensorOf = ({ bands }: SpectrumDate) => {
         const key = JSON.stringify(bands);

@@ -31,6 +31,9 @@ interface Node {
   cluster: Cluster;
   /** All tiles of an owner, with their versions. */
   tiles: ScatterQuery<null, string[]>;
+  /** Waits until the query is cancelled, and notes that. */
+  endless: ScatterQuery<null, string>;
+  cancelled: string[];
   /** Node b does not know the word "new". */
   words: ScatterQuery<string, string>;
 }
@@ -43,7 +46,11 @@ async function start(place: SharedStores, id: string): Promise<Node> {
       response.writeHead(status, { [CHECKSUM_HEADER]: crc32(bytes) }).end(bytes);
     };
     json(request)
-      .then((body) => owners.handle(body as OwnerRequest))
+      .then((body) => {
+        const gone = new AbortController();
+        response.once('close', () => gone.abort(new Error('closed')));
+        return owners.handle(body as OwnerRequest, gone.signal);
+      })
       .then(
         (reply) => send(200, reply),
         (error) =>
@@ -75,6 +82,17 @@ async function start(place: SharedStores, id: string): Promise<Node> {
     },
     async () => id,
   );
+  const cancelled: string[] = [];
+  const endless = owners.register<null, string>(
+    { name: 'endless', question: messageCheck({}), answer: messageCheck(TEXT), timeoutMs: 60_000 },
+    (_, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => {
+          cancelled.push(id);
+          reject(signal.reason);
+        });
+      }),
+  );
   stops.push(async () => {
     peers.close();
     server.closeAllConnections();
@@ -82,7 +100,7 @@ async function start(place: SharedStores, id: string): Promise<Node> {
     await cluster.close();
     await storage.close();
   });
-  return { storage, cluster, tiles, words };
+  return { storage, cluster, tiles, words, endless, cancelled };
 }
 
 async function twoNodes(place: SharedStores): Promise<[Node, Node]> {
@@ -98,7 +116,7 @@ async function twoNodes(place: SharedStores): Promise<[Node, Node]> {
 
 /** The tiles of both nodes, and their commit. */
 async function askAll({ tiles }: Node, seq?: number): Promise<{ tiles: string[]; seq: number }> {
-  const answer = await tiles(null, undefined, seq);
+  const answer = await tiles(null, undefined, { seq });
   assert.deepEqual(answer.unanswered, []);
   assert.equal(answer.answers.length, 2);
   return { tiles: answer.answers.flat().sort(), seq: answer.seq! };
@@ -174,4 +192,20 @@ test('many concurrent queries are all answered completely', async (t) => {
   const expected = await askAll(a);
   const answers = await Promise.all(Array.from({ length: 500 }, () => askAll(a)));
   for (const answer of answers) assert.deepEqual(answer, expected);
+});
+
+test('a query that nobody waits for ends at all nodes, and its nodes stay in use', async (t) => {
+  const place = await sharedStores(t);
+  const [a, b] = await twoNodes(place);
+  const stop = new AbortController();
+  const asked = a.endless(null, undefined, { signal: stop.signal });
+  await sleep(300);
+  const reason = new Error('the client has gone');
+  stop.abort(reason);
+  await assert.rejects(asked, reason);
+  for (const startedAt = performance.now(); b.cancelled.length === 0; await sleep(20))
+    assert.ok(performance.now() - startedAt < 10_000, 'the other node ends its work');
+  assert.deepEqual([a.cancelled, b.cancelled], [['a'], ['b']]);
+  await assert.rejects(a.endless(null, undefined, { signal: stop.signal }), reason);
+  assert.equal((await a.words('old')).answers.length, 2);
 });
