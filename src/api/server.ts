@@ -135,14 +135,16 @@ export interface ServerOptions extends AccessOptions, ProxyOptions {
   hasClusterListener?: boolean;
 }
 
-/** How long the headers of a request may take. `registerBodyTimeout` limits the time of the body. */
-const HEADERS_TIMEOUT_MS = 60_000;
+/** How long the headers of a request may take, and how often that is checked. `registerBodyTimeout` limits the time of the body. */
+const HEADERS_TIMEOUT_MS = 20_000;
+const HEADERS_CHECK_MS = 5000;
 
 /** Leaves room for a percent-encoded colormap of 16,384 characters in the URL. */
 const MAX_HEAD_BYTES = 65_536;
 
 const HTTP_OPTIONS = {
   headersTimeout: HEADERS_TIMEOUT_MS,
+  connectionsCheckingInterval: HEADERS_CHECK_MS,
   // `registerErrorHandler` answers a missing Host with a problem document, like other errors.
   requireHostHeader: false,
   maxHeaderSize: MAX_HEAD_BYTES,

@@ -57,10 +57,7 @@ export class RenderQueue {
     this.semaphore = new Semaphore(running);
   }
 
-  /**
-   * Resolves or rejects as `work` does. Throws TW_IMAGERY_BUSY if too many wait, and the reason of `signal` if it is aborted before the work
-   * begins.
-   */
+  /** Like `Semaphore.run`. Throws TW_IMAGERY_BUSY if too many wait. */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (this.accepted >= this.running + this.waiting) throw renderQueueFull(this.accepted - this.running);
     this.accepted++;

@@ -9,7 +9,7 @@ import { runRequest } from './run-job.js';
 export async function testNode(
   t: { after(work: () => Promise<void>): void },
   data: string,
-  config: { memory?: number; cores?: number; cloudModel?: string; hosts?: NodeConfig['hosts'] } = {},
+  config: { memory?: number; cores?: number; cloudModel?: string } & Pick<NodeConfig, 'hosts' | 'cors'> = {},
 ): Promise<TilewrightNode> {
   const node = await openNode({ data, memory: 512e6, cores: 2, ...config });
   atEnd(t, () => node.close());

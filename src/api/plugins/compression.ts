@@ -59,8 +59,8 @@ export function registerCompression(server: FastifyInstance): void {
   server.addHook('onSend', async (request, reply, payload) => {
     if (request.routeOptions.config.internal || payload === null || payload === undefined) return payload;
     if (!COMPRESSIBLE.test(String(reply.getHeader('content-type') ?? ''))) return payload;
-    const vary = reply.getHeader('vary');
-    reply.header('vary', vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding`);
+    const others = reply.getHeader('vary') === 'origin' ? 'origin, ' : '';
+    reply.header('vary', `${others}accept-encoding`);
     const encoding = acceptedEncoding(request.headers['accept-encoding']);
     if (!encoding || reply.hasHeader('content-encoding') || reply.statusCode === 206) return payload;
     if (typeof payload === 'string' || Buffer.isBuffer(payload)) {

@@ -50,22 +50,43 @@ function addressList(addresses: readonly string[]): BlockList {
   return list;
 }
 
-/** Closes new connections of a client that has too many. `proxies` connect for many clients, so they only count for the total. */
+/**
+ * Closes new connections of a client that has too many. If there are too many in all, a new one replaces the oldest that has sent nothing.
+ * `proxies` connect for many clients, so they only count for the total.
+ */
 export function limitConnections(server: FastifyInstance, proxies: readonly string[] = []): void {
   // Files, the object store and other nodes need descriptors too.
   const most = Math.min(MAX_CONNECTIONS, Math.floor(descriptorLimit() / 2));
-  const connections = new ClientLimit(most, Math.min(most, MAX_CONNECTIONS_OF_CLIENT));
-  const ofProxies = new ClientLimit(most, most);
+  const ofClients = new ClientLimit(Infinity, Math.min(most, MAX_CONNECTIONS_OF_CLIENT));
+  const open = new Set<Socket>();
   const trusted = addressList(proxies);
   let loggedAt = -Infinity;
   server.server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? '';
     const isProxy = address !== '' && trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
-    const release = (isProxy ? ofProxies : connections).take(address);
-    if (release) return void socket.once('close', release);
+    if (open.size >= most) closeFirstSilent(open);
+    const release = open.size >= most ? undefined : isProxy ? () => {} : ofClients.take(address);
+    if (release) {
+      open.add(socket);
+      socket.once('close', () => {
+        open.delete(socket);
+        release();
+      });
+      return;
+    }
     socket.destroy();
     if (performance.now() - loggedAt < LOG_INTERVAL_MS) return;
     loggedAt = performance.now();
     server.log.warn(`${address} has too many connections; new ones are closed`);
   });
+}
+
+/** Closes the oldest connection that has sent nothing, if there is one. */
+function closeFirstSilent(connections: Set<Socket>): void {
+  for (const socket of connections) {
+    if (socket.bytesRead > 0) continue;
+    connections.delete(socket);
+    socket.destroy();
+    return;
+  }
 }

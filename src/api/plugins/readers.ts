@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Semaphore } from '../../async/index.js';
-import { noBody, onDisconnect } from '../answers.js';
-import { badRequest, serverBusy } from '../errors.js';
+import { noBody, onDisconnect, untilDisconnected } from '../answers.js';
+import { serverBusy } from '../errors.js';
 
 /** While bytes wait for its reader, an answer must deliver at least MIN_BYTES_PER_WINDOW in each window. */
 const WINDOW_MS = 60_000;
@@ -41,6 +41,7 @@ export function registerReaders(
     return answers.reserve(this, bytes);
   });
   server.addHook('onSend', async (request, reply, payload) => {
+    answers.noteMade(reply);
     if (payload === null || payload === undefined) return payload;
     endWhenUnread(reply, window, least);
     if (payload instanceof Readable) {
@@ -50,7 +51,7 @@ export function registerReaders(
     }
     const bytes = Buffer.from(payload as string | Buffer);
     if (bytes.length <= PIECE_BYTES || request.method === 'HEAD') return payload;
-    if (!request.routeOptions.config.internal) await reply.reserveMemory(bytes.length);
+    if (!request.routeOptions.config.internal) await answers.reserve(reply, bytes.length, true);
     reply.header('content-length', bytes.length);
     return Readable.from(piecesOf(bytes), { objectMode: false });
   });
@@ -65,11 +66,18 @@ interface Client {
   answers: number;
 }
 
+interface Reservation {
+  /** True when the answer is made, and when its client has it or has gone; then the memory is free. */
+  isMade: boolean;
+  isGone: boolean;
+  releases: (() => void)[];
+}
+
 /** The memory of long answers, in all and by client. One answer fits, however long it is. */
 class AnswerMemory {
   private readonly memory: Semaphore;
   private readonly clients = new Map<string, Client>();
-  private readonly reserved = new WeakSet<FastifyReply>();
+  private readonly reserved = new WeakMap<FastifyReply, Reservation>();
 
   constructor(
     private readonly bytes: number,
@@ -78,9 +86,8 @@ class AnswerMemory {
     this.memory = new Semaphore(bytes);
   }
 
-  async reserve(reply: FastifyReply, bytes: number): Promise<void> {
+  async reserve(reply: FastifyReply, bytes: number, isMade = false): Promise<void> {
     if (bytes < LONG_ANSWER_BYTES || this.reserved.has(reply)) return;
-    this.reserved.add(reply);
     const { ip } = reply.request;
     const client = this.clients.get(ip) ?? {
       memory: new Semaphore(this.bytes * MAX_SHARE_OF_CLIENT),
@@ -88,29 +95,43 @@ class AnswerMemory {
     };
     this.clients.set(ip, client);
     client.answers++;
-    const releases = [
-      () => {
-        if (--client.answers === 0) this.clients.delete(ip);
-      },
-    ];
-    const gone = new AbortController();
-    const end = () => {
-      gone.abort(badRequest('the client has closed the connection'));
-      for (const release of releases.splice(0)) release();
+    const reservation: Reservation = {
+      isMade,
+      isGone: false,
+      releases: [
+        () => {
+          if (--client.answers === 0) this.clients.delete(ip);
+        },
+      ],
     };
-    onDisconnect(reply, end);
-    const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(this.waitMs)]);
+    this.reserved.set(reply, reservation);
+    const gone = untilDisconnected(reply);
+    onDisconnect(reply, () => {
+      reservation.isGone = true;
+      releaseAfterEnd(reservation);
+    });
+    const signal = AbortSignal.any([gone, AbortSignal.timeout(this.waitMs)]);
     try {
-      for (const memory of [client.memory, this.memory]) releases.push(await memory.acquire(signal, bytes));
+      for (const memory of [client.memory, this.memory])
+        reservation.releases.push(await memory.acquire(signal, bytes));
     } catch (error) {
-      gone.signal.throwIfAborted();
+      gone.throwIfAborted();
       reply.header('retry-after', RETRY_AFTER_SECONDS);
       throw serverBusy.because(error, 'answers');
-    } finally {
-      // The answer may have ended while a permit was on its way.
-      if (gone.signal.aborted) end();
     }
   }
+
+  /** Call this when the answer is made, or refused: an answer is made to its end even if its client has gone. */
+  noteMade(reply: FastifyReply): void {
+    const reservation = this.reserved.get(reply);
+    if (!reservation) return;
+    reservation.isMade = true;
+    releaseAfterEnd(reservation);
+  }
+}
+
+function releaseAfterEnd({ isMade, isGone, releases }: Reservation): void {
+  if (isMade && isGone) for (const release of releases.splice(0)) release();
 }
 
 /** Closes the connection if bytes have waited for a whole window and the reader has taken too few. */

@@ -171,7 +171,9 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
     );
     const search = createSearch(parseFilter(filter), { order: parseSortby(sortby), limit: most, token });
     await reply.reserveMemory(most * EXPECTED_ITEM_BYTES);
-    const { tiles, ...found } = await finder.find(search, untilDisconnected(reply));
+    const gone = untilDisconnected(reply);
+    const { tiles, ...found } = await finder.find(search, gone);
+    gone.throwIfAborted();
     const collections = new Map<string, CollectionRecord | undefined>();
     for (const id of new Set(tiles.map((tile) => tile.collection)))
       collections.set(id, await storage.catalogue.collections.get(id));
