@@ -7,7 +7,6 @@ import { mkdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { cellScores } from '../../src/cli/compare/measures.js';
 import { type ComparedRun, runOrder } from '../../src/cli/compare/runs.js';
 import { mayMakeNamespaces } from '../../test/cluster/network/namespaces.js';
@@ -177,7 +176,7 @@ function requireWhole(model: string, { mode, results }: ComparedRun, places: num
     );
 }
 
-/** Plots the first round. With UPDATE_DOCS=1 the plot replaces the picture of the documentation. */
+/** Plots the CPU time of the first round. Returns the path of the picture. */
 async function writePlot({ comparisons }: LineRuns): Promise<string> {
   const picture = cpuPlot(
     comparisons.flatMap(({ model, runs }) =>
@@ -185,9 +184,7 @@ async function writePlot({ comparisons }: LineRuns): Promise<string> {
     ),
   );
   mkdirSync(BENCH_FOLDER, { recursive: true });
-  const path = process.env.UPDATE_DOCS
-    ? fileURLToPath(new URL('../../../docs/images/training-cpu.svg', import.meta.url))
-    : join(BENCH_FOLDER, 'training-cpu.svg');
+  const path = join(BENCH_FOLDER, 'training-cpu.svg');
   await writeFile(path, picture);
   return path;
 }

@@ -150,11 +150,12 @@ function summariseRun(rows: IndexRun) {
     const difference = rows.compareCells(a, b);
     return difference < 0 || (difference === 0 && rows.idOf(a) < rows.idOf(b));
   };
+  const [platforms, sources] = [rows.platforms.names.length, rows.sources.names.length];
   const kinds = new Map<number, SampleKind>();
   let last = -1;
   let kind: SampleKind | undefined;
   const add = (row: number) => {
-    const code = (collection[row]! * 2 ** 16 + platform[row]!) * 2 ** 8 + source[row]!;
+    const code = (collection[row]! * platforms + platform[row]!) * sources + source[row]!;
     if (code !== last) {
       kind = kinds.get(code) ?? { row, cloud: emptyRange(), coverage: emptyRange() };
       kinds.set(code, kind);

@@ -20,11 +20,11 @@ const COLUMN_TYPES = {
   northParts: Uint32Array,
   southParts: Uint32Array,
   /** Codes of the run's dictionaries. */
-  collection: Uint16Array,
-  platform: Uint16Array,
+  collection: Uint32Array,
+  platform: Uint32Array,
   source: Uint8Array,
   scene: Uint32Array,
-  wavelengths: Uint16Array,
+  wavelengths: Uint32Array,
   /** Offset in the `StringHeap` of the part of the tile's id that does not follow from the other columns. */
   suffix: Uint32Array,
 };

@@ -12,7 +12,7 @@ import { crc32 } from 'node:zlib';
 import { messageOf } from '../../errors.js';
 
 const MAGIC = 'TWCI';
-const FORMAT = 4;
+const FORMAT = 5;
 const HEADER_START = 16;
 /** Bytes to checksum or write between two turns of the event loop. */
 const STEP_BYTES = 1 << 20;

@@ -147,11 +147,11 @@ export class IndexRun {
     this.rank = new Uint32Array(image.sorted);
     for (let i = 0; i < image.sorted; i++) this.rank[image.newest[i]] = i;
     const { collections, platforms, sources, scenes, wavelengthRanges } = image.names;
-    this.collections = new Dictionary(2 ** 16, collections);
-    this.platforms = new Dictionary(2 ** 16, platforms);
+    this.collections = new Dictionary(MAX_UINT32, collections);
+    this.platforms = new Dictionary(MAX_UINT32, platforms);
     this.sources = new Dictionary(2 ** 8, sources);
-    this.scenes = new Dictionary(2 ** 32 - 1, scenes);
-    this.wavelengthRanges = new Dictionary(2 ** 16, wavelengthRanges);
+    this.scenes = new Dictionary(MAX_UINT32, scenes);
+    this.wavelengthRanges = new Dictionary(MAX_UINT32, wavelengthRanges);
     this.texts = StringHeap.of(image.texts);
     const { removed, rows, sorted, columns } = image;
     const { suffix } = columns;

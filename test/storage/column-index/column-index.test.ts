@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { WHOLE_INDEX } from '../../../src/dht/index.js';
 import { geohash, gridByName } from '../../../src/grid/index.js';
+import { collectionSummaries } from '../../../src/query/stac/collections.js';
 import { ColumnIndex, type TileRecord } from '../../../src/storage/index.js';
 import { newestFirst, tile, tiles } from '../../query/tiles.js';
 
@@ -158,4 +160,24 @@ test('columns have the fields of a tile', () => {
     [5, 9, 12.5, 99],
   );
   assert.equal(names.platforms[columns.platform[0]!], 'p');
+});
+
+test('a run has more names than 16 bits can count: collections, platforms and ranges of wavelengths', () => {
+  const count = 2 ** 16 + 10;
+  const records = Array.from({ length: count }, (_, i) => {
+    const band = { name: 'b', scale: 1, offset: 0, validPercent: 100, wavelength: 400 + i / 100 };
+    const size = { width: 1, height: 1, bytes: 1, crc32: 1 };
+    const group = { name: '30m', file: '30m', role: 'data' as const, dataType: 'uint16' as const, ...size };
+    return tile({
+      ...{ collection: `c${i}`, platform: `p${i}`, scene: `s${i}`, geocode: 's0', start: i },
+      groups: [{ ...group, nodata: 0, bands: [band] }],
+    });
+  });
+  const index = new ColumnIndex();
+  index.load(records);
+  assert.equal(index.size, count);
+  const summaries = collectionSummaries(index, WHOLE_INDEX);
+  assert.equal(summaries.size, count);
+  for (const i of [0, 1, 2 ** 16 - 1, 2 ** 16, count - 1])
+    assert.deepEqual(summaries.get(`c${i}`)!.platforms, [`p${i}`]);
 });

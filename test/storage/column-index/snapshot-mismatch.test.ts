@@ -23,7 +23,7 @@ test('a snapshot that does not match the catalogue is not used, and the index is
     [/damaged/, async (dir) => flip(await rowsOf(dir), (length) => length - 100)],
     [/cannot be read/, async (dir) => rm(await rowsOf(dir))],
     [/not a snapshot/, async (dir) => flip(await snapshotOf(dir), () => 1)],
-    [/format 6/, async (dir) => flip(await snapshotOf(dir), () => 4, 2)],
+    [/format 7/, async (dir) => flip(await snapshotOf(dir), () => 4, 2)],
     [
       /truncated/,
       async (dir) => writeFile(await rowsOf(dir), (await readFile(await rowsOf(dir))).subarray(0, 999)),
