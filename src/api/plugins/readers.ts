@@ -49,8 +49,9 @@ export function registerReaders(
       payload.destroy();
       return noBody();
     }
-    const bytes = Buffer.from(payload as string | Buffer);
-    if (bytes.length <= PIECE_BYTES || request.method === 'HEAD') return payload;
+    const content = payload as string | Buffer;
+    if (Buffer.byteLength(content) <= PIECE_BYTES || request.method === 'HEAD') return payload;
+    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
     if (!request.routeOptions.config.internal) await answers.reserve(reply, bytes.length, true);
     reply.header('content-length', bytes.length);
     return Readable.from(piecesOf(bytes), { objectMode: false });
