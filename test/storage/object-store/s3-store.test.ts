@@ -17,6 +17,8 @@ import { objectOf } from './writer-child.js';
 
 const URL_OF_STORE = `s3://${BUCKET}/a/b`;
 const LARGE = 24 << 20;
+/** Bytes that one request of a stream reads. The last request finds the end of the object. */
+const STREAM_PIECE_BYTES = 2 << 20;
 
 /** For operations that are expected to fail; others may be slow on a busy machine. */
 const HASTY = { timeout: 500, attempts: 2 };
@@ -111,6 +113,17 @@ test('requests are repeated after 5xx and 429, up to the limit', { skip }, async
   await assert.rejects(store.put('b', Buffer.from('b')), { code: 'TW_STORE_FULL' });
 });
 
+test('streams that are not read keep no request from the store', { skip }, async (t) => {
+  const { store } = await withServer(t);
+  const bytes = bytesOf(LARGE, 1);
+  await store.put('a', bytes);
+  // More than the requests that the store makes at the same time.
+  const streams = await Promise.all(Array.from({ length: 40 }, () => store.stream('a')));
+  assert.equal((await store.head('a'))?.bytes, LARGE);
+  assert.ok((await buffer(streams[0]!)).equals(bytes));
+  for (const stream of streams.slice(1)) stream.destroy();
+});
+
 test('a download that breaks off resumes where it was', { skip }, async (t) => {
   let left = 3;
   const { store, proxy } = await withServer(t, () => ({
@@ -119,8 +132,12 @@ test('a download that breaks off resumes where it was', { skip }, async (t) => {
   const bytes = bytesOf(LARGE, 1);
   await store.put('a', bytes);
   proxy.requests.length = 0;
-  assert.ok((await buffer(await store.stream('a', { crc32: crc32(bytes) }))).equals(bytes));
+  assert.ok((await store.get('a', { crc32: crc32(bytes) })).equals(bytes));
   assert.equal(proxy.requests.length, 4);
+  proxy.requests.length = 0;
+  left = 3;
+  assert.ok((await buffer(await store.stream('a', { crc32: crc32(bytes) }))).equals(bytes));
+  assert.equal(proxy.requests.length, 3 + LARGE / STREAM_PIECE_BYTES + 1);
   left = 2;
   const part = bytes.subarray(1000, 30_000_000);
   assert.ok((await store.get('a', { offset: 1000, length: part.length })).equals(part));
