@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Semaphore } from '../../async/index.js';
-import { noBody, onDisconnect, untilDisconnected } from '../answers.js';
-import { serverBusy } from '../errors.js';
+import { noBody, onDisconnect } from '../answers.js';
+import { badRequest, serverBusy } from '../errors.js';
 
 /** While bytes wait for its reader, an answer must deliver at least MIN_BYTES_PER_WINDOW in each window. */
 const WINDOW_MS = 60_000;
@@ -14,7 +14,7 @@ const PIECE_BYTES = 1 << 16;
 /** Shorter answers take no part in the limits of memory: the number of connections limits them. */
 const LONG_ANSWER_BYTES = 1 << 20;
 /** Long answers of all clients that are made or wait for their readers. */
-const MAX_BYTES = 3 << 26;
+const MAX_BYTES = 2 ** 27;
 /** Half of it for each client, so that one does not keep the others from long answers. */
 const MAX_SHARE_OF_CLIENT = 0.5;
 /** How long a long answer waits for memory. */
@@ -106,19 +106,22 @@ class AnswerMemory {
       ],
     };
     this.reserved.set(reply, reservation);
-    const gone = untilDisconnected(reply);
+    const stop = new AbortController();
     onDisconnect(reply, () => {
       reservation.isGone = true;
+      stop.abort(badRequest('the client has closed the connection'));
       releaseAfterEnd(reservation);
     });
-    const signal = AbortSignal.any([gone, AbortSignal.timeout(this.waitMs)]);
+    // Not AbortSignal.timeout: as a source of AbortSignal.any, it may be collected before it fires.
+    const timer = setTimeout(() => stop.abort(serverBusy('answers')), this.waitMs);
     try {
       for (const memory of [client.memory, this.memory])
-        reservation.releases.push(await memory.acquire(signal, bytes));
+        reservation.releases.push(await memory.acquire(stop.signal, bytes));
     } catch (error) {
-      gone.throwIfAborted();
       reply.header('retry-after', RETRY_AFTER_SECONDS);
-      throw serverBusy.because(error, 'answers');
+      throw error;
+    } finally {
+      clearTimeout(timer);
     }
   }
 
