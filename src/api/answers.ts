@@ -6,7 +6,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { PartialAnswer } from '../query/index.js';
-import { badRequest, otherVersion, rangeNotSatisfiable } from './errors.js';
+import { clientGone, otherVersion, rangeNotSatisfiable } from './errors.js';
 
 /** The ETag of an answer that may be compressed: weak, because the bytes depend on the encoding. */
 export const weakEtag = (digest: string) => `W/"${digest}"`;
@@ -84,7 +84,7 @@ export function partialMembers({ unanswered }: PartialAnswer) {
 /** A signal that is aborted when the answer is sent or the client has closed the connection, so that work for it can end. */
 export function untilDisconnected(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  onDisconnect(reply, () => gone.abort(badRequest('the client has closed the connection')));
+  onDisconnect(reply, () => gone.abort(clientGone()));
   return gone.signal;
 }
 

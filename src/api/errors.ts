@@ -116,6 +116,9 @@ export const resourceNotFound = defineError(
   (what: string) => `there is no ${what}`,
 );
 
+/** The reason why work for a client ends early; the client does not get it. */
+export const clientGone = () => badRequest('the client has closed the connection');
+
 /** `found` is the item with this id, if it is in another collection. */
 export const noItem = (item: string, collection: string, found: unknown) =>
   resourceNotFound(found ? `item ${item} in collection ${collection}` : `item ${item}`);

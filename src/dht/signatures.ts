@@ -51,7 +51,7 @@ export class Signatures {
   }
 
   /**
-   * Checks the head of a message. `checkBody` must check the body. Throws TW_DHT_FOREIGN_NODE, TW_DHT_CLOCK_APART, and
+   * Checks the head of a message; `readSignedBody` checks its body. Throws TW_DHT_FOREIGN_NODE, TW_DHT_CLOCK_APART, and
    * TW_DHT_OTHER_RECEIVER if the message is meant for another node, such as a former one at this address.
    */
   verify({ method = '', url: path = '', headers }: MessageHead, now = Date.now()): void {
@@ -67,9 +67,9 @@ export class Signatures {
     if (headers['transfer-encoding'] !== undefined)
       throw badSignature('a message between nodes does not state its length');
     const length = headers['content-length'] ?? 0;
-    const given = Buffer.from(code, 'hex');
+    const sentCode = Buffer.from(code, 'hex');
     const head = { method, path, receiver, time, length, digest };
-    const isKnown = (secret: string) => timingSafeEqual(given, Buffer.from(codeOf(secret, head), 'hex'));
+    const isKnown = (secret: string) => timingSafeEqual(sentCode, Buffer.from(codeOf(secret, head), 'hex'));
     if (!this.secrets.some(isKnown)) throw badSignature('the message is signed with another secret');
     const skewMs = Math.abs(now - Number(time));
     if (skewMs > MAX_CLOCK_SKEW_MS) throw clockSkew(Math.round(skewMs / 1000));

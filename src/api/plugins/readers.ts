@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Semaphore } from '../../async/index.js';
 import { noBody, onDisconnect } from '../answers.js';
-import { badRequest, serverBusy } from '../errors.js';
+import { clientGone, serverBusy } from '../errors.js';
 
 /** While bytes wait for its reader, an answer must deliver at least MIN_BYTES_PER_WINDOW in each window. */
 const WINDOW_MS = 60_000;
@@ -109,7 +109,7 @@ class AnswerMemory {
     const stop = new AbortController();
     onDisconnect(reply, () => {
       reservation.isGone = true;
-      stop.abort(badRequest('the client has closed the connection'));
+      stop.abort(clientGone());
       releaseAfterEnd(reservation);
     });
     // Not AbortSignal.timeout: as a source of AbortSignal.any, it may be collected before it fires.
@@ -122,6 +122,8 @@ class AnswerMemory {
       throw error;
     } finally {
       clearTimeout(timer);
+      // The answer may have ended while a permit was on its way.
+      releaseAfterEnd(reservation);
     }
   }
 

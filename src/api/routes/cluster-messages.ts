@@ -44,7 +44,7 @@ import { VERSION_SCHEMA } from '../../storage/index.js';
 import { COUNT, messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { parseJsonOr } from '../../utils/json-text.js';
 import { onDisconnect, untilDisconnected } from '../answers.js';
-import { badRequest, bodyTooLarge } from '../errors.js';
+import { badRequest, bodyTooLarge, clientGone } from '../errors.js';
 import type { ClusterService, Services } from '../services.js';
 
 /** Messages contain filters, which are small. */
@@ -81,7 +81,7 @@ export async function messageRoutes(
     if (length > limit) throw bodyTooLarge(limit, 'JSON');
     const release = await memory.acquire(undefined, length);
     try {
-      if (raw.destroyed) throw badRequest('the requesting node has closed the connection');
+      if (raw.destroyed) throw clientGone();
       const text = (await readSignedBody(headers, body)).toString();
       return parseJsonOr(text, (cause) => badRequest.because(cause, 'the message is not JSON'));
     } finally {

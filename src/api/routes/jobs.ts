@@ -46,8 +46,9 @@ const FORWARDED_RESPONSE_HEADERS = [
   'x-content-type-options',
 ];
 const LEADER_TIMEOUT_MS = 1000;
-/** A stopped process still accepts connections. */
+/** A stopped process still accepts connections. A cancelled job may take long to end, and is answered after that. */
 const LEADER_ANSWER_TIMEOUT_MS = 5000;
+const LEADER_CANCEL_TIMEOUT_MS = 60_000;
 
 interface ForwardOptions {
   /** Forwards requests for an ended job too, if its former leader runs. */
@@ -113,8 +114,9 @@ function forwardRequest(
   return new Promise((resolve, reject) => {
     const sent = open(new URL(path, url), { method, agent: false, headers });
     limitConnectTime(sent, LEADER_TIMEOUT_MS);
-    const silent = new Error(`no answer within ${LEADER_ANSWER_TIMEOUT_MS} ms`);
-    const timer = setTimeout(() => sent.destroy(silent), LEADER_ANSWER_TIMEOUT_MS);
+    const timeoutMs = method === 'DELETE' ? LEADER_CANCEL_TIMEOUT_MS : LEADER_ANSWER_TIMEOUT_MS;
+    const silent = new Error(`no answer within ${timeoutMs} ms`);
+    const timer = setTimeout(() => sent.destroy(silent), timeoutMs);
     onDisconnect(reply, () => sent.destroy());
     sent.once('response', (answer) => {
       clearTimeout(timer);

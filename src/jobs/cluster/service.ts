@@ -304,11 +304,11 @@ export class ClusterJobService implements JobService {
   }
 
   private async lastSeen(id: string): Promise<JobRecord | undefined> {
-    const seen = this.seen.get(id);
-    const own = await this.jobs.find(id);
-    // The end of an own job is newer than what was reported, but a record of an earlier process may be outdated.
-    if (own && own.updated >= this.openedAt) return own;
-    return seen && { ...seen, inputs: undefined };
+    const localRecord = await this.jobs.find(id);
+    // The end of a job of this process is newer than what was reported, but a record of an earlier process may be outdated.
+    if (localRecord && localRecord.updated >= this.openedAt) return localRecord;
+    const summary = this.seen.get(id);
+    return summary && { ...summary, inputs: undefined };
   }
 
   async list(limit = 100, before?: string, wanted: (job: JobRecord) => boolean = () => true) {

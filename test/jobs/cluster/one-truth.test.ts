@@ -1,4 +1,4 @@
-/** All nodes agree on a job, whatever its former leaders have on their disks. */
+/** Every node reports the state of a job that the cluster knows, even if a former leader of the job has another record on its disk. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
