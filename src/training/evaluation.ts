@@ -15,6 +15,7 @@ import {
 import type { TargetSpec } from './models/spec.js';
 import { filledOnly, type Patches, type TrainValidationPatches } from './patches.js';
 import {
+  addSufficientStatistics,
   type LinearModel,
   ridge,
   type Samples,
@@ -54,11 +55,11 @@ export interface EpochLosses {
   epoch: number;
   /** Mean over the batches of the epoch, during which the weights changed. */
   train: number;
-  /** Mean squared error. */
+  /** Mean squared error; of several groups, the mean of theirs. */
   validation: number;
   /** Mean squared error on the selection patches, which choose the best epoch. Absent without such patches. */
   selection?: number;
-  /** Mean squared error of each set in `groups` of the options. */
+  /** Mean squared error of each group of validation patches, if there are several. */
   groups?: number[];
 }
 
@@ -208,14 +209,22 @@ export function linearPredictor(
   };
 }
 
-/** Sums of the samples that have a history, where the plane `has` is not 0. */
-export function historyStatistics(train: Patches, has: number): SufficientStatistics {
+/** Sums of the samples that have a history, where the plane `has` is not 0, and of all samples. */
+export function historyStatistics(
+  train: Patches,
+  has: number,
+): Record<'withHistory' | 'all', SufficientStatistics> {
   const samples = samplesOf(train);
   const { count, features, counts } = samples;
-  const known = Uint8Array.from({ length: count }, (_, n) =>
-    features[n * train.inputBands + has] === 0 || counts?.[n] === 0 ? 0 : 1,
-  );
-  return sampleStatistics({ ...samples, counts: known });
+  const sumOf = (isKnown: boolean) =>
+    sampleStatistics({
+      ...samples,
+      counts: Uint8Array.from({ length: count }, (_, n) =>
+        (features[n * train.inputBands + has] !== 0) === isKnown && counts?.[n] !== 0 ? 1 : 0,
+      ),
+    });
+  const withHistory = sumOf(true);
+  return { withHistory, all: addSufficientStatistics(withHistory, sumOf(false)) };
 }
 
 /** A sample is a pixel if the targets are maps; otherwise a patch, represented by its band means. */

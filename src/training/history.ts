@@ -72,17 +72,21 @@ export function historyPlanes(
   const squares = new Float64Array(size);
   const planes = Array.from({ length: layout.count }, () => new Float32Array(size));
   const nearestFirst = historyDates(others, time, use, (other) => other.time);
+  const [nearest, mean] = [planes[layout.nearest]!, planes[layout.mean]!];
   for (const { targets, measured, targetMask } of nearestFirst) {
     const target = targets[0]!;
-    for (let i = 0; i < size; i++) {
-      const at = (part.row + Math.floor(i / part.width)) * width + part.column + (i % part.width);
-      if (!targetMask[at]) continue;
-      const value = target[at]!;
-      if (counts[i] === 0) planes[layout.nearest]![i] = value;
-      counts[i]!++;
-      planes[layout.mean]![i]! += value;
-      squares[i]! += value * value;
-      for (let b = 0; b < measured!.length; b++) planes[layout.bands + b]![i]! += measured![b]![at]!;
+    const bands = measured!.map((band, b) => ({ band, sums: planes[layout.bands + b]! }));
+    for (let row = 0; row < part.height; row++) {
+      const first = (part.row + row) * width + part.column - row * part.width;
+      for (let i = row * part.width; i < (row + 1) * part.width; i++) {
+        if (!targetMask[first + i]) continue;
+        const value = target[first + i]!;
+        if (counts[i] === 0) nearest[i] = value;
+        counts[i]!++;
+        mean[i]! += value;
+        squares[i]! += value * value;
+        for (const { band, sums } of bands) sums[i]! += band[first + i]!;
+      }
     }
   }
   for (let i = 0; i < size; i++) {
@@ -92,9 +96,9 @@ export function historyPlanes(
       continue;
     }
     planes[layout.has]![i] = 1;
-    const mean = planes[layout.mean]![i]! / count;
-    planes[layout.mean]![i] = mean;
-    planes[layout.spread]![i] = Math.sqrt(Math.max(0, squares[i]! / count - mean * mean));
+    const average = mean[i]! / count;
+    mean[i] = average;
+    planes[layout.spread]![i] = Math.sqrt(Math.max(0, squares[i]! / count - average * average));
     for (let p = layout.bands; p < layout.spread; p++) planes[p]![i]! /= count;
   }
   return planes;

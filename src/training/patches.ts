@@ -495,16 +495,19 @@ export function collectPatches(
   const origins = strideSample(usable, spec.maxPatches);
   const count = origins.length;
   const pixels = size * size;
-  const planes = (of: (image: LabelledImage) => ArrayLike<number>[], values: PatchValues) => {
+  const planes = (of: (image: LabelledImage) => ArrayLike<number>[], gapsOf: PatchGaps) => {
     const bands = of(images[0]).length;
     const all = new Float32Array(count * pixels * bands);
-    origins.forEach((origin, n) => {
-      of(origin.image).forEach((plane, b) => {
-        const valueAt = values(plane, origin, size);
-        for (let i = 0; i < pixels; i++)
-          all[(n * pixels + i) * bands + b] = valueAt(pixelOf(origin, size, i));
-      });
-    });
+    for (const [n, origin] of origins.entries())
+      for (const [b, plane] of of(origin.image).entries()) {
+        const { mask, value } = gapsOf(plane, origin, size);
+        let to = n * pixels * bands + b;
+        for (let row = 0; row < size; row++) {
+          const first = origin.from + row * origin.image.width;
+          for (let at = first; at < first + size; at++, to += bands)
+            all[to] = !mask || mask[at] ? plane[at] : value;
+        }
+      }
     return all;
   };
   const range = targetRange(spec.target);
@@ -513,7 +516,7 @@ export function collectPatches(
     inputBands: history ? inputPlanes(spec) : images[0].inputs.length,
     ...(range && { range }),
   };
-  const bands = planes((image) => image.inputs, filledValues);
+  const bands = planes((image) => image.inputs, filledGaps);
   const inputs = history ? withHistoryPlanes(spec, bands, origins, history) : bands;
   if (spec.target.kind === 'mean') {
     const mean = (origin: Origin) => meanOf(origin.image.targets[0], origin.image.targetMask, origin, size);
@@ -522,10 +525,10 @@ export function collectPatches(
   return {
     ...shape,
     inputs,
-    targets: planes((image) => image.targets, maskedValues),
-    targetMask: planes((image) => [image.targetMask], storedValues),
-    ...(images[0].cloud && { cloud: planes((image) => [image.cloud!], storedValues) }),
-    ...(images[0].cloudy && { cloudy: planes((image) => image.cloudy!, filledValues) }),
+    targets: planes((image) => image.targets, maskedGaps),
+    targetMask: planes((image) => [image.targetMask], noGaps),
+    ...(images[0].cloud && { cloud: planes((image) => [image.cloud!], noGaps) }),
+    ...(images[0].cloudy && { cloudy: planes((image) => image.cloudy!, filledGaps) }),
   };
 }
 
@@ -582,21 +585,22 @@ function meanOf(plane: ArrayLike<number>, mask: Uint8Array, origin: Origin, size
   return sum / count;
 }
 
-/** Returns the values of one plane in a patch, by the index of the pixel in its image. */
-type PatchValues = (plane: ArrayLike<number>, origin: Origin, size: number) => (at: number) => number;
+/** Returns the pixels that have no value of their own in a patch, those where `mask` is 0, and the value that they take. */
+type PatchGaps = (
+  plane: ArrayLike<number>,
+  origin: Origin,
+  size: number,
+) => { mask?: Uint8Array; value: number };
 
-const storedValues: PatchValues = (plane) => (at) => plane[at];
+const noGaps: PatchGaps = () => ({ value: NaN });
 
 /** 0 for pixels that do not count. */
-const maskedValues: PatchValues = (plane, { image: { targetMask } }) => {
-  return (at) => (targetMask[at] ? plane[at] : 0);
-};
+const maskedGaps: PatchGaps = (_, { image: { targetMask } }) => ({ mask: targetMask, value: 0 });
 
 /** The mean of the readable pixels for the others. */
-const filledValues: PatchValues = (plane, origin, size) => {
-  const { inputMask } = origin.image;
-  const mean = meanOf(plane, inputMask, origin, size);
-  return (at) => (inputMask[at] ? plane[at] : mean);
+const filledGaps: PatchGaps = (plane, origin, size) => {
+  const mask = origin.image.inputMask;
+  return { mask, value: meanOf(plane, mask, origin, size) };
 };
 
 function describe({ ground, trainDates, validationDates, heldOut }: Split, spec: ModelSpec): string {

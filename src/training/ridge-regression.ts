@@ -43,32 +43,36 @@ export function sampleStatistics({
 }: Samples): SufficientStatistics {
   const bands = features.length / samples;
   const outputs = targets.length / samples;
-  const x = new Float64Array(bands);
-  const xx = new Float64Array(bands * bands);
-  const y = new Float64Array(outputs);
-  const xy = new Float64Array(outputs * bands);
-  const yy = new Float64Array(outputs);
+  const width = bands + outputs;
+  // Features and targets of a sample, and the sums of them and of their products below the diagonal.
+  const sample = new Float64Array(width);
+  const sums = new Float64Array(width);
+  const products = new Float64Array(width * width);
   let count = 0;
   for (let n = 0; n < samples; n++) {
     if (counts?.[n] === 0) continue;
     count++;
-    for (let a = 0; a < bands; a++) {
-      const value = features[n * bands + a];
-      x[a] += value;
-      for (let b = 0; b <= a; b++) xx[a * bands + b] += value * features[n * bands + b];
-      for (let t = 0; t < outputs; t++) xy[t * bands + a] += value * targets[n * outputs + t];
-    }
-    for (let t = 0; t < outputs; t++) {
-      y[t] += targets[n * outputs + t];
-      yy[t] += targets[n * outputs + t] ** 2;
+    for (let f = 0; f < bands; f++) sample[f] = features[n * bands + f]!;
+    for (let t = 0; t < outputs; t++) sample[bands + t] = targets[n * outputs + t]!;
+    for (let a = 0; a < width; a++) {
+      const value = sample[a]!;
+      sums[a]! += value;
+      const row = a * width;
+      for (let b = 0; b <= a; b++) products[row + b]! += value * sample[b]!;
     }
   }
-  const rows = (table: Float64Array) =>
-    Array.from({ length: table.length / bands }, (_, row) => [
-      ...table.subarray(row * bands, (row + 1) * bands),
-    ]);
-  for (let a = 0; a < bands; a++) for (let b = 0; b < a; b++) xx[b * bands + a] = xx[a * bands + b];
-  return { count, x: [...x], xx: rows(xx), y: [...y], xy: rows(xy), yy: [...yy] };
+  const product = (a: number, b: number) => products[Math.max(a, b) * width + Math.min(a, b)]!;
+  const all = Array.from({ length: bands }, (_, f) => f);
+  const targetsOf = Array.from({ length: outputs }, (_, t) => bands + t);
+  const rows = (of: number[]) => of.map((a) => all.map((b) => product(a, b)));
+  return {
+    count,
+    x: all.map((f) => sums[f]!),
+    xx: rows(all),
+    y: targetsOf.map((t) => sums[t]!),
+    xy: rows(targetsOf),
+    yy: targetsOf.map((t) => product(t, t)),
+  };
 }
 
 export function addSufficientStatistics(

@@ -24,13 +24,12 @@ import {
   meanError,
   type Predictor,
   squaredErrors,
-  sufficientStatistics,
   targetStatistics,
 } from './evaluation.js';
 import { buildModel } from './models/network.js';
 import { historyLayout, type ModelSpec, withHistory } from './models/spec.js';
 import { setWeights } from './models/weights.js';
-import { concatPatches, type DatedPatches, type TrainValidationPatches, withoutHistory } from './patches.js';
+import { type DatedPatches, type TrainValidationPatches, withoutHistory } from './patches.js';
 import {
   type HistoryChoice,
   type ModelChoice,
@@ -40,7 +39,7 @@ import {
   type TrainedCell,
 } from './report.js';
 import { addSufficientStatistics, type LinearModel } from './ridge-regression.js';
-import { type TrainOptions, type TrainResult, trainModel } from './training-loop.js';
+import { fitModel, groupErrors, type TrainOptions, type TrainResult, trainModel } from './training-loop.js';
 import { readSourceWeights, type SourceModelFiles } from './warm-start.js';
 
 /** The patches of a place that has a history. */
@@ -58,12 +57,10 @@ export function placeStatistics(plain: ModelSpec, { train, history }: HistoryDat
   const folds = history.days.flatMap((day, group) => {
     const { train, scored } = history.leaveOut([group]);
     if (train.count === 0 || scored[0]!.length === 0) return [];
-    const sums = {
-      scored: scored[0]!.map((set) => historyStatistics(set, has)).reduce(addSufficientStatistics),
-      withHistory: historyStatistics(train, has),
-      all: sufficientStatistics(train),
-    };
-    return sums.scored.count > 0 ? [{ day, ...sums }] : [];
+    const sums = scored[0]!
+      .map((set) => historyStatistics(set, has).withHistory)
+      .reduce(addSufficientStatistics);
+    return sums.count > 0 ? [{ day, scored: sums, ...historyStatistics(train, has) }] : [];
   });
   const reading = folds.filter((fold) => fold.withHistory.count > 0);
   const readsHistory = reading.length > 0;
@@ -72,8 +69,7 @@ export function placeStatistics(plain: ModelSpec, { train, history }: HistoryDat
       ? reading.map(({ day, withHistory: train, scored }) => ({ day, train, scored }))
       : folds.map(({ day, all: train, scored }) => ({ day, train, scored })),
     readsHistory,
-    withHistory: historyStatistics(train, has),
-    all: sufficientStatistics(train),
+    ...historyStatistics(train, has),
   };
 }
 
@@ -141,7 +137,8 @@ export interface NetworkCandidate {
  * regression of the same half on the other groups. The error of each group is that of the ridge regression without this group, plus
  * the difference after the epoch that the other training chooses, so that no group chooses its own epoch. `trainWithout` trains without
  * some groups, and returns for each epoch the mean squared error of each of them less that of the ridge regression; undefined if it has too
- * few patches. Returns undefined if it cannot be trained, reads no history, or if no epoch improves on the ridge regression.
+ * few patches. Returns undefined if the network cannot be trained or reads no history, or if no epoch of one of the trainings improves on
+ * the ridge regression: the groups of the other one then have its error, and those of this one at least its error.
  */
 export async function networkCandidate(
   spec: ModelSpec,
@@ -164,7 +161,9 @@ export async function networkCandidate(
     // Before the first epoch, the network is the ridge regression.
     const byEpoch = [groups.map(() => 0), ...trained];
     const means = byEpoch.map(meanOf);
-    sides.push({ groups, byEpoch, best: means.indexOf(Math.min(...means)) });
+    const best = means.indexOf(Math.min(...means));
+    if (best === 0) return undefined;
+    sides.push({ groups, byEpoch, best });
   }
   const errors = ridge.errors.slice();
   for (const [side, { groups, byEpoch }] of sides.entries()) {
@@ -173,7 +172,6 @@ export async function networkCandidate(
       errors[group] = Math.max(0, errors[group]! + byEpoch[best]![i]!);
   }
   const lastEpoch = Math.round((epochs * meanOf(sides.map(({ best }) => best))) / half);
-  if (lastEpoch === 0) return undefined;
   return { candidate: { name, errors, error: meanOf(errors) }, lastEpoch };
 }
 
@@ -197,23 +195,22 @@ function placeCandidate(
     async (groups, { epochs, onEpoch }) => {
       const { train, scored } = history.leaveOut(groups.map((group) => numbers[group]!));
       if (train.count === 0 || scored.some((sets) => sets.length === 0)) return undefined;
-      const sums = historyStatistics(train, hasPlane(spec));
+      const sums = historyStatistics(train, hasPlane(spec)).withHistory;
       // The only date that remains has no history.
       if (sums.count === 0) return undefined;
       const line = fitLinear(spec, sums, 'ridge', linear.settings);
-      const all = concatPatches(scored.flat().map((set) => ({ ...set })));
-      const { model, losses } = await trainModel(
+      const { model, losses } = await fitModel(
         tf,
         spec,
-        { ...dataset, train, selection: undefined, validation: all },
+        { train, validation: scored },
         {
-          ...{ seed: options.seed, epochs, onEpoch, groups: scored },
+          ...{ seed: options.seed, epochs, onEpoch },
           ...{ linear: line, fallback: linear.fallback.model },
         },
       );
       model.dispose();
       const start = scored.map((sets) => meanError(sets, linearPredictor(line)));
-      return losses.map(({ groups }) => groups!.map((error, group) => error - start[group]!));
+      return losses.map((loss) => groupErrors(loss).map((error, group) => error - start[group]!));
     },
   );
 }

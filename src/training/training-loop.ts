@@ -6,7 +6,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
 import { randomStream, shuffledOrder } from '../utils/random.js';
 import { augmentedBatch, predictPatches } from './batches.js';
-import { type Candidate, type CandidateName, simplestCandidate } from './candidates.js';
+import { type Candidate, type CandidateName, meanOf, simplestCandidate } from './candidates.js';
 import { CHECKPOINT_INTERVAL_S, findCheckpoint, writeTrainingCheckpoint } from './checkpoint.js';
 import { diverged } from './errors.js';
 import {
@@ -99,7 +99,7 @@ export class WeightsSnapshot {
   }
 }
 
-export interface TrainOptions {
+interface FitOptions {
   /** Passes over the training patches. Default: the value of the model. */
   epochs?: number;
   /** Stops if the selection loss has not improved for this number of epochs. Default: all epochs are run. */
@@ -111,20 +111,21 @@ export interface TrainOptions {
   start?: WarmStartOptions;
   /** Schedule of the trainable layers if the training starts from another model. Default: all layers from the start. */
   fineTuning?: FreezingSchedule;
-  /** Scores the trained model on entire tiles, if a patch is an image. Default: no such scores. */
-  scoreTile?: ScoreTile;
   /** The linear function from which a fresh model starts. Default: the ridge regression of the training patches. */
   linear?: LinearModel;
   /** For a model that reads history: the linear function where it has none. */
   fallback?: LinearModel;
   /** The epoch that is kept and after which the training ends. Default: the best one on the selection patches. */
   lastEpoch?: number;
-  /** Sets that are scored after each epoch, see `EpochLosses`. */
-  groups?: Patches[][];
-  /** For a model that reads history: its baselines. */
-  ofHistory?: HistoryBaselines;
   /** File in which the state of the training is saved, and from which it resumes. `task` identifies everything that affects the result. */
   checkpoint?: { path: string; task: string; everySeconds?: number };
+}
+
+export interface TrainOptions extends FitOptions {
+  /** Scores the trained model on entire tiles, if a patch is an image. Default: no such scores. */
+  scoreTile?: ScoreTile;
+  /** For a model that reads history: its baselines. */
+  ofHistory?: HistoryBaselines;
 }
 
 /** The caller must dispose the model. */
@@ -132,16 +133,37 @@ export interface TrainResult extends Omit<TrainedCell, 'files' | 'epochs' | 'byt
   model: LayersModel;
 }
 
+/** Patches that a training reads. */
+export interface TrainingSets extends Pick<TrainValidationPatches, 'train' | 'selection'> {
+  /** Groups of sets. The mean of their errors is the validation loss of an epoch. */
+  validation: Patches[][];
+}
+
+/** The errors of the groups of validation sets, as the losses of an epoch have them. */
+export const lossesOf = (groups: number[]): Pick<EpochLosses, 'validation' | 'groups'> => ({
+  validation: meanOf(groups),
+  ...(groups.length > 1 && { groups }),
+});
+
+export const groupErrors = ({ validation, groups = [validation] }: EpochLosses): number[] => groups;
+
+/** The caller must dispose the model. */
+interface Fit extends Pick<TrainResult, 'losses' | 'bestEpoch' | 'start'> {
+  model: LayersModel;
+  /** The linear function from which a fresh model starts. */
+  linear?: LinearModel;
+}
+
 /**
- * Trains a model, fresh or from the model of another cell, with Adam, on shuffled patches that are rotated and mirrored at random. Keeps
+ * Fits a model, fresh or from the model of another cell, with Adam, on shuffled patches that are rotated and mirrored at random. Keeps
  * the weights of the epoch with the lowest loss on the selection patches; the validation patches affect no choice. The same seed, data,
  * parents, engine and number of threads give the same weights, bit for bit, even after a resume from a checkpoint. Throws
  * TW_TRAIN_DIVERGED.
  */
-export async function trainModel(
+export async function fitModel(
   tf: Tf,
   spec: ModelSpec,
-  dataset: TrainValidationPatches,
+  { train, selection, validation }: TrainingSets,
   {
     epochs = spec.epochs,
     patience,
@@ -149,20 +171,16 @@ export async function trainModel(
     onEpoch,
     start: from,
     fineTuning = 'all',
-    scoreTile,
     linear: given,
     fallback,
     lastEpoch,
-    groups,
-    ofHistory,
     checkpoint,
-  }: TrainOptions,
-): Promise<TrainResult> {
-  const started = performance.now();
-  const { train, selection, validation } = dataset;
+  }: FitOptions,
+): Promise<Fit> {
   const linear = given ?? (startsWithLinearFit(spec) ? ridge(initialFitStatistics(train)) : undefined);
   const learner = createLearner(tf, spec, seed, { linear, fallback });
-  const best = new WeightsSnapshot(tf, learner.model);
+  const { model } = learner;
+  const best = new WeightsSnapshot(tf, model);
   try {
     const headEpochsOf = (start?: WarmStartResult) =>
       start?.parent ? headOnlyEpochs(fineTuning, epochs) : 0;
@@ -170,7 +188,7 @@ export async function trainModel(
       if (fineTuning === 'all') return;
       const headEpochs = headEpochsOf(start);
       learner.setTrainableLayers(
-        headEpochs > 0 && epochsDone <= headEpochs ? headLayerNames(spec, learner.model) : undefined,
+        headEpochs > 0 && epochsDone <= headEpochs ? headLayerNames(spec, model) : undefined,
       );
     };
     const found =
@@ -181,14 +199,14 @@ export async function trainModel(
       }));
     found?.restore(tf);
     const resumed = found?.state;
-    const start = resumed ? resumed.start : from && (await warmStart(tf, learner.model, dataset, from));
+    const start = resumed ? resumed.start : from && (await warmStart(tf, model, { train, selection }, from));
     if (!resumed && start) freezeLayers(start, 0);
     if (!resumed) best.save();
-    const initial = resumed ? resumed.initial : selection && meanSquaredError(tf, learner.model, selection);
+    const initial = resumed ? resumed.initial : selection && meanSquaredError(tf, model, selection);
     const headEpochs = headEpochsOf(start);
     const random = randomStream(seed);
     if (resumed) random.state = resumed.random;
-    const predict = (set: Patches) => predictPatches(tf, learner.model, set);
+    const predict = (set: Patches) => predictPatches(tf, model, set);
     const losses = resumed?.losses ?? [];
     let step = resumed?.step ?? 0;
     let savedAt = performance.now();
@@ -212,15 +230,14 @@ export async function trainModel(
         if (!Number.isFinite(loss)) throw diverged(epoch);
         sum += batch.size * loss;
       }
-      const error = meanSquaredError(tf, learner.model, validation);
+      const scored = lossesOf(validation.map((sets) => meanError(sets, predict)));
       // The loss of a step belongs to the weights before it.
-      if (!Number.isFinite(error)) throw diverged(epoch);
+      if (!Number.isFinite(scored.validation)) throw diverged(epoch);
       losses.push({
         epoch,
         train: sum / train.count,
-        validation: error,
-        ...(selection && { selection: meanSquaredError(tf, learner.model, selection) }),
-        ...(groups && { groups: groups.map((sets) => meanError(sets, predict)) }),
+        ...scored,
+        ...(selection && { selection: meanSquaredError(tf, model, selection) }),
       });
       const { isKept, isLast } = stateAfter(losses, initial, { epochs, patience, lastEpoch });
       if (isKept) best.save();
@@ -236,35 +253,58 @@ export async function trainModel(
       if (isLast) break;
     }
     best.restore();
+    return {
+      model,
+      linear,
+      losses,
+      bestEpoch: lastEpoch ?? bestEpoch(losses, initial),
+      ...(start && { start }),
+    };
+  } catch (error) {
+    model.dispose();
+    throw error;
+  } finally {
+    best.dispose();
+    learner.dispose();
+  }
+}
+
+/** Fits a model as `fitModel` does, and scores it. Throws TW_TRAIN_DIVERGED. */
+export async function trainModel(
+  tf: Tf,
+  spec: ModelSpec,
+  dataset: TrainValidationPatches,
+  { scoreTile, ofHistory, ...options }: TrainOptions,
+): Promise<TrainResult> {
+  const started = performance.now();
+  const { train, selection, validation } = dataset;
+  const sets = { train, selection, validation: [[validation]] };
+  const { model, linear, ...fit } = await fitModel(tf, spec, sets, options);
+  try {
     const choice =
       selection && linear && !spec.history
         ? serveSimplest(
             tf,
-            learner.model,
+            model,
             { train, selection },
-            [candidate('own', meanSquaredError(tf, learner.model, selection))],
+            [candidate('own', meanSquaredError(tf, model, selection))],
             linear,
           )
         : undefined;
-    const { report, held, spread } = await reportOf(tf, learner.model, spec, dataset, scoreTile, ofHistory);
-    if (checkpoint) await rm(checkpoint.path, { force: true });
+    const { report, held, spread } = await reportOf(tf, model, spec, dataset, scoreTile, ofHistory);
+    if (options.checkpoint) await rm(options.checkpoint.path, { force: true });
     return {
       ...report,
-      model: learner.model,
-      losses,
-      bestEpoch: lastEpoch ?? bestEpoch(losses, initial),
-      ...(start && { start }),
+      ...fit,
+      model,
       ...(choice && { choice }),
       ...(spec.target.kind === 'mean' && { predictions: held }),
       spread,
       seconds: (performance.now() - started) / 1000,
     };
   } catch (error) {
-    learner.model.dispose();
+    model.dispose();
     throw error;
-  } finally {
-    best.dispose();
-    learner.dispose();
   }
 }
 

@@ -52,7 +52,15 @@ import {
   questionErrors,
 } from '../selection.js';
 import { scoreTile, type TileImages } from '../tile-scores.js';
-import { bestEpoch, createLearner, stateAfter, WeightsSnapshot } from '../training-loop.js';
+import {
+  bestEpoch,
+  createLearner,
+  groupErrors,
+  lossesOf,
+  stateAfter,
+  type TrainingSets,
+  WeightsSnapshot,
+} from '../training-loop.js';
 import { type CheckpointLocation, RankCheckpoints, type ResumePoint } from './checkpoints.js';
 import type {
   BytesTransferred,
@@ -162,7 +170,13 @@ export async function trainDataParallel(
   const spec = region ? region.spec : plain;
   const network = region?.choice.serves === 'regional' || !region;
   const learned: RingTraining = network
-    ? await trainOnRing(tf, spec, datasets, ring, { ...options, ...region?.start })
+    ? await trainOnRing(
+        tf,
+        spec,
+        { cells: datasets, validation: [datasets.map(({ validation }) => validation)] },
+        ring,
+        { ...options, ...region?.start },
+      )
     : { model: region.linearModel(), losses: [], bestEpoch: 0, ...NO_STEPS, before: NO_TRAFFIC };
   // The trainings for the choice have exchanged gradients too.
   const steps = learned.steps + (region?.halves.steps ?? 0);
@@ -273,35 +287,35 @@ async function ringCandidate(
       // Groups by their position among those with samples.
       const groups = chosen.map((group) => days.indexOf(region.folds[group]!.day));
       const halves = datasets.map(({ history }) => history.leaveOut(groups));
-      const cells = datasets.map((dataset, i) => {
-        const { train, scored } = halves[i]!;
-        const sets = scored.flat().map((set) => ({ ...set }));
-        const all = sets.length > 0 ? concatPatches(sets) : undefined;
-        return { ...dataset, train, selection: undefined, validation: all! };
-      });
-      const usable = cells.filter(({ train, validation }) => train.count > 0 && validation);
+      const usable = halves.filter(({ train, scored }) => train.count > 0 && scored.flat().length > 0);
       const isUsable = await allGather(ring, usable.length > 0);
       if (!isUsable.every((is) => is)) return undefined;
       const has = hasPlane(spec);
       const sums = await allGather(
         ring,
-        usable.map(({ train }) => historyStatistics(train, has)).reduce(addSufficientStatistics),
+        usable.map(({ train }) => historyStatistics(train, has).withHistory).reduce(addSufficientStatistics),
       );
       const known = sums.reduce(addSufficientStatistics);
       // The dates that remain have no history.
       if (known.count === 0) return undefined;
       const line = fitLinear(spec, known, 'ridge', linear.settings);
-      const sets = groups.map((_, group) => halves.flatMap(({ scored }) => scored[group]!));
-      const { model, losses, steps, parameters } = await trainOnRing(tf, spec, usable, ring, {
-        ...{ seed: options.seed, epochs, onEpoch, groups: sets },
-        ...{ linear: line, fallback: linear.fallback.model },
-      });
+      const validation = groups.map((_, group) => halves.flatMap(({ scored }) => scored[group]!));
+      const { model, losses, steps, parameters } = await trainOnRing(
+        tf,
+        spec,
+        { cells: usable, validation },
+        ring,
+        {
+          ...{ seed: options.seed, epochs, onEpoch },
+          ...{ linear: line, fallback: linear.fallback.model },
+        },
+      );
       model.dispose();
       taken.steps += steps;
       taken.parameters = parameters;
       const predict = linearPredictor(line);
-      const start = await meanErrors(ring, sets, predict);
-      return losses.map((epoch) => epoch.groups!.map((error, group) => error - start[group]!));
+      const start = await meanErrors(ring, validation, predict);
+      return losses.map((loss) => groupErrors(loss).map((error, group) => error - start[group]!));
     },
   );
 }
@@ -316,13 +330,16 @@ async function meanErrors(ring: ProcessGroup, sets: Patches[][], predict: Predic
 }
 
 interface RingOptions extends DataParallelOptions {
-  /** Sets that are scored after each epoch, see `EpochLosses`. */
-  groups?: Patches[][];
   /** The linear function from which the model starts. Default: the ridge regression of the training patches of all ranks. */
   linear?: LinearModel;
   fallback?: LinearModel;
   /** The epoch that is kept and after which the training ends. Default: the best one on the selection patches. */
   lastEpoch?: number;
+}
+
+/** The patches of the cells of a rank, and the groups of sets that are scored after each epoch, the same groups on all ranks. */
+interface RingSets extends Pick<TrainingSets, 'validation'> {
+  cells: Pick<TrainValidationPatches, 'train' | 'selection'>[];
 }
 
 interface RingTraining extends Pick<DataParallelResult, 'losses' | 'bestEpoch' | 'steps' | 'parameters'> {
@@ -345,12 +362,12 @@ interface RingTraining extends Pick<DataParallelResult, 'losses' | 'bestEpoch' |
 async function trainOnRing(
   tf: Tf,
   spec: ModelSpec,
-  datasets: TrainValidationPatches[],
+  { cells, validation }: RingSets,
   ring: ProcessGroup,
   options: RingOptions,
 ): Promise<RingTraining> {
   const { epochs = spec.epochs, patience, seed, checkpoint, onBegin, onEpoch, lastEpoch } = options;
-  const train = concatPatches(datasets.map(({ train }) => ({ ...train })));
+  const train = concatPatches(cells.map(({ train }) => ({ ...train })));
   const weightOf = countedValues(train);
   const weight = sumOf(Array.from({ length: train.count }, (_, n) => weightOf(n)));
   const starts = await allGather(ring, {
@@ -371,7 +388,7 @@ async function trainOnRing(
   const variables = () => [...learner.stateVariables(), ...best.variables];
   const checkpoints = checkpoint && new RankCheckpoints(ring, variables, checkpoint);
   let exchangedValues = 0;
-  const selected = datasets.flatMap(({ selection }) => selection ?? []);
+  const selected = cells.flatMap(({ selection }) => selection ?? []);
   const startLoss = async () => {
     const all = await allGather(ring, sumOfSquares(tf, learner.model, selected));
     const loss = meanSquare(all);
@@ -417,27 +434,23 @@ async function trainOnRing(
       await allReduceRunningStatistics(tf, ring, moments, train.count);
       const reports = await allGather(ring, {
         loss: sum,
-        validation: sumOfSquares(
-          tf,
-          learner.model,
-          datasets.map(({ validation }) => validation),
-        ),
+        validation: validation.map((sets) => sumOfSquares(tf, learner.model, sets)),
         selection: sumOfSquares(tf, learner.model, selected),
         weights: await checksumOf(learner.model),
         ...(epoch < epochs && checkpoints?.isDue && { keep: true }),
       });
       if (reports.some(({ weights }) => weights !== reports[0].weights))
         throw trainingFailed(`the nodes hold different weights after epoch ${epoch}`);
-      const validation = meanSquare(reports.map((one) => one.validation));
-      if (!Number.isFinite(validation)) throw diverged(epoch);
+      const scored = lossesOf(
+        validation.map((_, group) => meanSquare(reports.map((one) => one.validation[group]!))),
+      );
+      if (!Number.isFinite(scored.validation)) throw diverged(epoch);
       const selection = meanSquare(reports.map((one) => one.selection));
-      const predict = (set: Patches) => predictPatches(tf, learner.model, set);
       losses.push({
         epoch,
         train: sumOf(reports.map(({ loss }) => loss)) / totalWeight,
-        validation,
+        ...scored,
         ...(!Number.isNaN(selection) && { selection }),
-        ...(options.groups && { groups: await meanErrors(ring, options.groups, predict) }),
       });
       const { isKept, isLast } = stateAfter(losses, initial, { epochs, patience, lastEpoch });
       if (isKept) best.save();
