@@ -1,16 +1,20 @@
 /** Worker threads that are started once and reused, and the messages to and from them. A task may select its function by its `kind`. */
 import { setMaxListeners } from 'node:events';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parentPort, type Transferable, Worker } from 'node:worker_threads';
+import { parentPort, type Transferable, Worker, workerData } from 'node:worker_threads';
 import { messageOf, TilewrightError } from '../errors.js';
-import { workerDied, workerStuck } from './errors.js';
+import { workerBlocked, workerDied, workerStuck } from './errors.js';
 
 /** A message to a thread: a task, or the request to abort the current task. */
 type WorkerMessage<Task> = { task: Task } | { abort: true };
 
-/** A message from a thread: first that its code is loaded, then the outcome of each task. */
+/**
+ * A message from a thread: first that its code is loaded, with its folder below /proc where the system has one; then the outcome of each
+ * task.
+ */
 type Reply<Result> =
-  | { loaded: true }
+  | { loaded: true; processorFolder: string | undefined }
   | (({ result: Result } | { failure: Failure }) & { exceedsWasmLimit: boolean });
 
 /** An error, serialized for `postMessage`. */
@@ -35,7 +39,10 @@ interface RunOptions {
    * up.
    */
   graceMs?: number;
-  /** Milliseconds after which the thread is terminated with TW_RASTER_WORKER_STUCK. Default and maximum: the limit of the pool. */
+  /**
+   * Milliseconds of the processor after which the thread is terminated with TW_RASTER_WORKER_STUCK. Default and maximum: the limit of the
+   * pool.
+   */
   timeLimitMs?: number;
 }
 
@@ -55,6 +62,10 @@ interface PoolWorker<Task, Result> {
   worker: Worker;
   /** Settles when the code of the thread is loaded, or the thread has ended. */
   loaded: Promise<void>;
+  /** See `Reply`. */
+  processorFolder: string | undefined;
+  /** Its first element: the time of the processor that the thread had taken when its task began, ms. The thread writes it. */
+  busyAtStart: Float64Array;
   job: PoolTask<Task, Result> | undefined;
   /** Terminates the thread if its task does not end in time. */
   timer: NodeJS.Timeout | undefined;
@@ -75,6 +86,11 @@ const MAX_LOAD_MS = 10_000;
 /** Loading and compiling the code of a thread takes about this long, so short work is done sooner and at less cost by fewer threads. */
 const SPAWN_INTERVAL_MS = 250;
 const ABORT_GRACE_MS = 30_000;
+/**
+ * A task may last this many times its limit while its thread does not get the processor: on a busy machine, in a paused process, or in a
+ * read from a file system that does not answer.
+ */
+const MAX_BLOCKED_FACTOR = 10;
 /** A thread that holds more WebAssembly memory is replaced after its task, because such memory never shrinks. */
 const MAX_WASM_BYTES = 128 * 2 ** 20;
 
@@ -102,7 +118,8 @@ export class WorkerPool<Task, Result> {
 
   /**
    * Runs a task and resolves to its result. Rejects with the error that the task threw (a TilewrightError keeps its code and
-   * status), with the reason of the signal, with TW_RASTER_WORKER_DIED, or with TW_RASTER_WORKER_STUCK after the time limit.
+   * status), with the reason of the signal, with TW_RASTER_WORKER_DIED, or with TW_RASTER_WORKER_STUCK after the time limit, which counts
+   * the time of the processor where the system tells it.
    */
   run(task: Task, options: RunOptions = {}): Promise<Result> {
     const { transfer = [], signal, graceMs = ABORT_GRACE_MS } = options;
@@ -168,7 +185,8 @@ export class WorkerPool<Task, Result> {
       return undefined;
     }
     this.lastSpawnedAt = performance.now();
-    const worker = new Worker(this.module, { resourceLimits: RESOURCE_LIMITS });
+    const busyAtStart = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
+    const worker = new Worker(this.module, { resourceLimits: RESOURCE_LIMITS, workerData: busyAtStart });
     worker.unref();
     const member: PoolWorker<Task, Result> = {
       worker,
@@ -176,6 +194,8 @@ export class WorkerPool<Task, Result> {
         worker.once('message', () => done());
         worker.once('exit', () => done());
       }),
+      processorFolder: undefined,
+      busyAtStart,
       job: undefined,
       timer: undefined,
       onAbort: () => {
@@ -212,15 +232,35 @@ export class WorkerPool<Task, Result> {
     member.job = job;
     member.worker.ref();
     job.signal?.addEventListener('abort', member.onAbort);
-    this.terminateAfter(member, job.timeLimitMs, workerStuck(job.timeLimitMs / 1000));
+    // The code of the thread is loaded before the task begins.
+    void member.loaded.then(() => {
+      if (member.job === job && !job.signal?.aborted) this.limitTime(member, job);
+    });
+  }
+
+  /** Terminates the thread when its task has taken its time of the processor, or a multiple of it on the clock. */
+  private limitTime(member: PoolWorker<Task, Result>, { timeLimitMs: limit }: PoolTask<Task, Result>): void {
+    const begun = performance.now();
+    const check = () => {
+      const lasted = performance.now() - begun;
+      const { processorFolder, busyAtStart } = member;
+      const busy = processorFolder === undefined ? lasted : busyMs(processorFolder) - busyAtStart[0]!;
+      if (busy >= limit) this.kill(member, workerStuck(limit / 1000));
+      else if (lasted >= MAX_BLOCKED_FACTOR * limit)
+        this.kill(member, workerBlocked(lasted / 1000, busy / 1000));
+      else member.timer = setTimeout(check, limit - busy);
+    };
+    member.timer = setTimeout(check, limit);
   }
 
   private terminateAfter(member: PoolWorker<Task, Result>, delay: number, reason: unknown): void {
     clearTimeout(member.timer);
-    member.timer = setTimeout(() => {
-      member.killed = reason;
-      void terminate(member);
-    }, delay);
+    member.timer = setTimeout(() => this.kill(member, reason), delay);
+  }
+
+  private kill(member: PoolWorker<Task, Result>, reason: unknown): void {
+    member.killed = reason;
+    void terminate(member);
   }
 
   /** Takes the task off a thread, which is then idle. */
@@ -240,7 +280,10 @@ export class WorkerPool<Task, Result> {
   }
 
   private settle(member: PoolWorker<Task, Result>, reply: Reply<Result>): void {
-    if ('loaded' in reply) return;
+    if ('loaded' in reply) {
+      member.processorFolder = reply.processorFolder;
+      return;
+    }
     const job = this.detachTask(member);
     if (reply.exceedsWasmLimit) void this.remove(member);
     if ('failure' in reply) job?.reject(job.signal?.aborted ? job.signal.reason : fromFailure(reply.failure));
@@ -259,6 +302,21 @@ async function terminate<Task, Result>({ worker, loaded }: PoolWorker<Task, Resu
   await worker.terminate();
 }
 
+/** The folder of this thread below /proc; undefined where the system has none or does not count the time of threads. */
+function ownProcessorFolder(): string | undefined {
+  try {
+    const folder = `/proc/${readlinkSync('/proc/thread-self')}`;
+    busyMs(folder);
+    return folder;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The time of the processor that a thread has taken: the first number of its schedstat, in nanoseconds. */
+const busyMs = (processorFolder: string) =>
+  Number.parseInt(readFileSync(`${processorFolder}/schedstat`, 'latin1'), 10) / 1e6;
+
 /**
  * Called in a worker thread: answers every task with the result of `handler`, whose `signal` is aborted if the task is cancelled.
  * `transfer` lists the objects in a result that are moved to the caller instead of copied.
@@ -269,6 +327,7 @@ export function handleTasks<Task, Result>(
 ): void {
   const port = parentPort;
   if (!port) throw new Error('handleTasks is for modules that a WorkerPool loads');
+  const processorFolder = ownProcessorFolder();
   let running = new AbortController();
   const onMessage = async (message: WorkerMessage<Task>) => {
     if ('abort' in message) {
@@ -276,6 +335,7 @@ export function handleTasks<Task, Result>(
       return;
     }
     running = new AbortController();
+    if (processorFolder !== undefined) workerData[0] = busyMs(processorFolder);
     try {
       const result = await handler(message.task, running.signal);
       port.postMessage(
@@ -291,7 +351,7 @@ export function handleTasks<Task, Result>(
   };
   // Runs after the calling module and all modules that import it are loaded.
   setImmediate(() => {
-    port.postMessage({ loaded: true } satisfies Reply<Result>);
+    port.postMessage({ loaded: true, processorFolder } satisfies Reply<Result>);
     port.on('message', onMessage);
   });
 }

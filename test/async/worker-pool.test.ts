@@ -153,7 +153,23 @@ test('a task may have a shorter time limit than the pool', async (t) => {
   atEnd(t, () => pool.close());
   await assert.rejects(pool.run({ kind: 'endless' }, { timeLimitMs: 1500 }), {
     code: 'TW_RASTER_WORKER_STUCK',
-    message: /within 1.5 s/,
+    message: /within 1.5 s of the processor/,
+  });
+});
+
+test('a task whose thread does not get the processor has more time, but not endless time', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  atEnd(t, () => pool.close());
+  const blocked = (milliseconds: number) => pool.run({ kind: 'blocked', milliseconds }, { timeLimitMs: 300 });
+  const thread = await blocked(900);
+  assert.equal(await blocked(900), thread);
+  await assert.rejects(blocked(600_000), {
+    code: 'TW_RASTER_WORKER_BLOCKED',
+    message:
+      /^a task did not end within \d+ s, in which its thread had 0\.\d s of the processor: the machine is busy/,
+  });
+  await assert.rejects(pool.run({ kind: 'endless' }, { timeLimitMs: 300 }), {
+    code: 'TW_RASTER_WORKER_STUCK',
   });
 });
 

@@ -12,6 +12,7 @@ export type Task =
   | { kind: 'exit' }
   | { kind: 'pixels'; path: string }
   | { kind: 'endless' }
+  | { kind: 'blocked'; milliseconds: number }
   | { kind: 'memory'; bytes: number }
   | { kind: 'patient' }
   | { kind: 'unsendable' };
@@ -42,6 +43,9 @@ handleTasks<Task, Result>(
         return (await readRaster(task.path)).bands[0]!.length;
       case 'endless':
         for (;;);
+      case 'blocked':
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, task.milliseconds);
+        return threadId;
       case 'memory':
         kept.push(new WebAssembly.Memory({ initial: task.bytes / 65_536 }));
         return threadId;
