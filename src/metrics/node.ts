@@ -162,28 +162,21 @@ class RuntimeMetrics {
     this.gcObserver?.disconnect();
   }
 
-  /** The delay since the last scrape. Its names are those of prom-client. */
   private registerLag(lag: IntervalHistogram): void {
-    const gauge = (name: string, help: string, collect?: () => void) =>
-      new Gauge({
-        name: `nodejs_eventloop_lag_${name}seconds`,
-        help: `${help} of the event loop since the last scrape.`,
-        registers: [this.registry],
-        ...(collect && { collect }),
-      });
-    const mean = gauge('mean_', 'Mean delay', () => {
-      // The timer of the histogram is late by its own resolution even if the loop is idle.
-      const seconds = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - LAG_RESOLUTION_MS / 1e3);
-      const isEmpty = lag.count === 0;
-      mean.set(isEmpty ? 0 : seconds(lag.mean));
-      p50.set(isEmpty ? 0 : seconds(lag.percentile(50)));
-      p99.set(isEmpty ? 0 : seconds(lag.percentile(99)));
-      max.set(isEmpty ? 0 : seconds(lag.max));
-      lag.reset();
+    const delay: Gauge<'quantile'> = new Gauge({
+      name: 'tilewright_event_loop_delay_seconds',
+      help: 'Delay of the event loop since the last scrape, by quantile of its turns; 1 is the longest.',
+      labelNames: ['quantile'],
+      registers: [this.registry],
+      collect: () => {
+        for (const quantile of [0.5, 0.99, 1]) {
+          const nanoseconds = lag.count === 0 ? 0 : lag.percentile(100 * quantile);
+          // The timer of the histogram is late by its own resolution even if the loop is idle.
+          delay.set({ quantile }, Math.max(0, nanoseconds / 1e9 - LAG_RESOLUTION_MS / 1e3));
+        }
+        lag.reset();
+      },
     });
-    const p50 = gauge('p50_', 'Median delay');
-    const p99 = gauge('p99_', 'Delay of the slowest 1 % of turns');
-    const max = gauge('max_', 'Longest delay');
   }
 }
 

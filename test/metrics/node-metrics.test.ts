@@ -89,13 +89,13 @@ test('the process is measured from the start until the end of the node', async (
     'process_resident_memory_bytes',
     'process_open_fds',
     'nodejs_heap_size_used_bytes',
-    'nodejs_eventloop_lag_p99_seconds',
+    'tilewright_event_loop_delay_seconds{quantile="0.99"}',
   ])
     assert.ok(samples.has(name), name);
   metrics.close();
   assert.equal(await collections(), counted);
   // The timer of the delay has stopped: nothing has been measured since the last scrape.
-  assert.equal((await samplesOf(metrics)).get('nodejs_eventloop_lag_max_seconds'), 0);
+  assert.equal((await samplesOf(metrics)).get('tilewright_event_loop_delay_seconds{quantile="1"}'), 0);
 });
 
 test('a metric without any set of labels has no value', async () => {
