@@ -152,6 +152,8 @@ export interface S3Options {
   attempts?: number;
   /** Maximum number of concurrent requests. */
   inFlight?: number;
+  /** Bytes above which a file is sent in parts of this size; at least 5 MiB. Default: 1 GiB. */
+  partBytes?: number;
 }
 
 const CONNECT_TIMEOUT_MS = 3000;

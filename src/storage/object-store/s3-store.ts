@@ -1,16 +1,23 @@
-/** A tile store in an S3 bucket: AWS, MinIO, Ceph, SeaweedFS, Garage. It uses PUT, GET, HEAD, DELETE and LIST only. */
+/**
+ * A tile store in an S3 bucket: AWS, MinIO, Ceph, SeaweedFS, Garage. It uses PUT, GET, HEAD, DELETE and LIST only, and multipart uploads
+ * for files above `PART_BYTES`.
+ */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
   type S3Client,
+  UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { mapConcurrent } from '../../async/index.js';
 import { asStorageError, onDisk } from '../disk.js';
@@ -40,12 +47,24 @@ const MAX_IN_MEMORY_BYTES = 4 << 20;
 /** Bytes of a stream that one request reads. */
 const PIECE_BYTES = 2 << 20;
 
-/** Body of an upload: bytes in memory, or a file and its MD5. */
-type UploadBody = Checksum & ({ memory: Uint8Array } | { file: string; md5: string });
+/** Files up to this size are sent by one PUT (S3 allows 5 GB), larger ones in parts of this size, of which S3 allows 10,000. */
+const PART_BYTES = 2 ** 30;
+/** Parts of one file that are sent at the same time. */
+const PARTS_IN_FLIGHT = 2;
+
+/** Part of a file, with its MD5 in base64. */
+interface FilePart {
+  start: number;
+  bytes: number;
+  md5: string;
+}
+
+/** Body of an upload: bytes in memory, or a file in parts. */
+type UploadBody = Checksum & ({ memory: Uint8Array } | { file: string; parts: FilePart[] });
 
 /**
- * An object is sent by one PUT, even a large one (S3 allows 5 GB): it becomes visible as a whole, and a killed process leaves
- * no parts. A request is repeated after transient errors; a download resumes where it broke off.
+ * An object becomes visible as a whole. A killed process leaves nothing of one that is sent by one PUT; of a larger one it leaves parts,
+ * which a rule of the bucket should remove. A request is repeated after transient errors; a download resumes where it broke off.
  */
 export class S3Store implements ObjectStore {
   readonly url: string;
@@ -56,7 +75,8 @@ export class S3Store implements ObjectStore {
   /** `prefix` is empty or ends with `/`. */
   static async open(bucket: string, prefix: string, options?: S3Options): Promise<S3Store> {
     const url = `s3://${bucket}/${prefix}`.replace(/\/$/, '');
-    return new S3Store(url, bucket, prefix, await RetryingS3Client.open(url, bucket, options));
+    const requests = await RetryingS3Client.open(url, bucket, options);
+    return new S3Store(url, bucket, prefix, requests, options?.partBytes);
   }
 
   private constructor(
@@ -64,6 +84,7 @@ export class S3Store implements ObjectStore {
     private readonly bucket: string,
     private readonly prefix: string,
     private readonly requests: RetryingS3Client,
+    private readonly partBytes = PART_BYTES,
   ) {
     this.url = url;
     this.client = requests.client;
@@ -72,14 +93,14 @@ export class S3Store implements ObjectStore {
   async put(name: string, content: Content, { crc32, signal, ifAbsent }: PutOptions = {}): Promise<void> {
     const key = this.key(name);
     signal?.throwIfAborted();
-    const body = await bodyOf(content, signal);
+    const body = await bodyOf(content, this.partBytes, signal);
     requireChecksum(body.crc32, crc32, name, this.url);
     let existing = await this.head(name, { signal });
     if (!existing && ifAbsent && 'memory' in body) {
       if (await this.requests.send(name, () => this.uploadIfAbsent(key, body.memory, signal), signal)) return;
       existing = await this.head(name, { signal });
     }
-    if (!existing) await this.requests.send(name, () => this.upload(key, body, signal), signal);
+    if (!existing) await this.upload(name, body, signal);
     else if (!(await this.hasSameContent(existing, body, signal))) throw storeExists(name, this.url);
   }
 
@@ -96,26 +117,49 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  private async upload(key: string, body: UploadBody, signal?: AbortSignal): Promise<void> {
-    const target = { Bucket: this.bucket, Key: key, ContentLength: body.bytes };
+  private async upload(name: string, body: UploadBody, signal?: AbortSignal): Promise<void> {
+    const target = { Bucket: this.bucket, Key: this.key(name) };
     if ('memory' in body) {
-      await this.client.send(new PutObjectCommand({ ...target, Body: body.memory }), {
-        abortSignal: signal,
-      });
+      const { memory, bytes } = body;
+      const put = () => new PutObjectCommand({ ...target, Body: memory, ContentLength: bytes });
+      await this.requests.send(name, () => this.client.send(put(), { abortSignal: signal }), signal);
       return;
     }
-    const stream = createReadStream(body.file, { end: Math.max(0, body.bytes - 1) });
-    const unreadable = new AbortController();
-    stream.once('error', (error) => unreadable.abort(error));
-    const abortSignal = signal ? AbortSignal.any([signal, unreadable.signal]) : unreadable.signal;
+    const { file, parts } = body;
+    if (parts.length > 1) return this.uploadParts(name, body, signal);
+    const put = (content: FileContent, abortSignal: AbortSignal) =>
+      this.client.send(new PutObjectCommand({ ...target, ...content }), { abortSignal });
+    await this.requests.send(name, () => sendPart(file, parts[0]!, put, signal), signal);
+  }
+
+  private async uploadParts(
+    name: string,
+    { file, parts, bytes }: Checksum & { file: string; parts: FilePart[] },
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const target = { Bucket: this.bucket, Key: this.key(name) };
+    const send = <T>(request: (abortSignal?: AbortSignal) => Promise<T>) =>
+      this.requests.send(name, () => request(signal), signal);
+    const create = new CreateMultipartUploadCommand(target);
+    const { UploadId } = await send((abortSignal) => this.client.send(create, { abortSignal }));
+    const upload = { ...target, UploadId };
     try {
-      await this.client.send(new PutObjectCommand({ ...target, Body: stream, ContentMD5: body.md5 }), {
-        abortSignal,
+      const numbered = parts.map((part, i) => ({ part, PartNumber: i + 1 }));
+      const Parts = await mapConcurrent(numbered, PARTS_IN_FLIGHT, async ({ part, PartNumber }) => {
+        const put = (content: FileContent, abortSignal: AbortSignal) =>
+          this.client.send(new UploadPartCommand({ ...upload, PartNumber, ...content }), { abortSignal });
+        const { ETag } = await this.requests.send(name, () => sendPart(file, part, put, signal), signal);
+        return { ETag, PartNumber };
       });
+      const complete = new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } });
+      await send((abortSignal) => this.client.send(complete, { abortSignal }));
     } catch (error) {
-      throw stream.errored ? asStorageError(stream.errored, dirname(body.file)) : error;
-    } finally {
-      stream.destroy();
+      // The answer to an attempt that completed the upload may have been lost.
+      if (isUploadGone(error) && (await this.head(name, { signal }))?.bytes === bytes) return;
+      const abort = new AbortMultipartUploadCommand(upload);
+      // The first error says what happened; a rule of the bucket removes the parts.
+      await this.requests.send(name, () => this.client.send(abort)).catch(() => undefined);
+      throw error;
     }
   }
 
@@ -269,18 +313,68 @@ export class S3Store implements ObjectStore {
   }
 }
 
+interface FileContent {
+  Body: Readable;
+  ContentLength: number;
+  ContentMD5: string;
+}
+
+/** Sends a part of a file. Errors of the local disk become TW_STORAGE_ errors. */
+async function sendPart<T>(
+  file: string,
+  { start, bytes, md5 }: FilePart,
+  send: (content: FileContent, signal: AbortSignal) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const stream = createReadStream(file, { start, end: start + bytes - 1 });
+  const unreadable = new AbortController();
+  stream.once('error', (error) => unreadable.abort(error));
+  const abortSignal = signal ? AbortSignal.any([signal, unreadable.signal]) : unreadable.signal;
+  try {
+    return await send({ Body: stream, ContentLength: bytes, ContentMD5: md5 }, abortSignal);
+  } catch (error) {
+    throw stream.errored ? asStorageError(stream.errored, dirname(file)) : error;
+  } finally {
+    stream.destroy();
+  }
+}
+
+/** True if a multipart upload has been completed or aborted. */
+const isUploadGone = (error: unknown) =>
+  error instanceof Error &&
+  (error.name === 'NoSuchUpload' || (error.cause as Error)?.name === 'NoSuchUpload');
+
 function ignoreMissing(error: unknown): undefined {
   if (!isMissingObject(error)) throw error;
 }
 
-async function bodyOf(content: Content, signal?: AbortSignal): Promise<UploadBody> {
+async function bodyOf(content: Content, partBytes: number, signal?: AbortSignal): Promise<UploadBody> {
   const isLarge =
     'file' in content &&
     (await onDisk(dirname(content.file), () => stat(content.file))).size > MAX_IN_MEMORY_BYTES;
   if (isLarge) {
-    const md5 = createHash('md5');
-    const sum = await checksumOf(contentChunks(content, signal), (chunk) => md5.update(chunk));
-    return { ...sum, file: content.file, md5: md5.digest('base64') };
+    const parts: FilePart[] = [];
+    let start = 0;
+    let bytes = 0;
+    let md5 = createHash('md5');
+    const endPart = () => {
+      parts.push({ start, bytes, md5: md5.digest('base64') });
+      start += bytes;
+      bytes = 0;
+      md5 = createHash('md5');
+    };
+    const sum = await checksumOf(contentChunks(content, signal), (chunk) => {
+      let from = 0;
+      while (from < chunk.length) {
+        if (bytes === partBytes) endPart();
+        const piece = chunk.subarray(from, from + partBytes - bytes);
+        md5.update(piece);
+        bytes += piece.length;
+        from += piece.length;
+      }
+    });
+    endPart();
+    return { ...sum, file: content.file, parts };
   }
   const memory = await concatChunks(contentChunks(content, signal));
   return { ...(await checksumOf(contentChunks(memory))), memory };

@@ -325,3 +325,66 @@ test('a file that changes while it is sent is not stored', { skip }, async (t) =
   await assert.rejects(store.put('a', { file }), { code: 'TW_STORE_CORRUPT' });
   assert.deepEqual(await namesIn(store), []);
 });
+
+/** The smallest parts that S3 allows. */
+const PARTS = { partBytes: 5 << 20 };
+
+test('a larger file is sent in parts, and appears as a whole', { skip }, async (t) => {
+  const file = join(await tempFolder(t), 'large');
+  const bytes = bytesOf(LARGE, 9);
+  await writeFile(file, bytes);
+  let seen: string[] | undefined;
+  const statuses: number[] = [];
+  const lost = new Set(['partNumber=3', 'complete']);
+  const stepOf = ({ method, url }: { method?: string; url?: string }) =>
+    method === 'POST' && url!.includes('uploadId=') ? 'complete' : /partNumber=\d+/.exec(url!)?.[0];
+  const { store, proxy } = await withServer(
+    t,
+    () => ({
+      answer: (request) => (stepOf(request) === 'partNumber=2' ? statuses.pop() : undefined),
+      lose: (request) => lost.delete(stepOf(request) ?? ''),
+      passed(_, __, request) {
+        if (stepOf(request) === 'partNumber=5') seen ??= [];
+        return false;
+      },
+    }),
+    PARTS,
+  );
+  statuses.push(503, 503);
+  const written = store.put('a', { file });
+  while (seen === undefined) await new Promise(setImmediate);
+  assert.deepEqual(await namesIn(store), []);
+  await written;
+  assert.equal(lost.size, 0);
+  const parts = new Set(proxy.requests.flatMap((request) => /partNumber=\d+/.exec(request) ?? []));
+  assert.equal(parts.size, Math.ceil(LARGE / PARTS.partBytes));
+  assert.ok((await store.get('a', { crc32: crc32(bytes) })).equals(bytes));
+  proxy.requests.length = 0;
+  await store.put('a', { file });
+  assert.ok(!proxy.requests.some((request) => request.startsWith('PUT')));
+});
+
+test('a file in parts that cannot be sent leaves nothing', { skip }, async (t) => {
+  const file = join(await tempFolder(t), 'large');
+  await writeFile(file, bytesOf(LARGE, 10));
+  let change = false;
+  const { store, proxy } = await withServer(
+    t,
+    () => ({
+      answer({ url }) {
+        if (!url!.includes('partNumber=4')) return undefined;
+        if (!change) return 507;
+        writeFileSync(file, bytesOf(LARGE, 11));
+        return undefined;
+      },
+    }),
+    PARTS,
+  );
+  const aborts = () => proxy.requests.filter((request) => /^DELETE .*uploadId=/.test(request)).length;
+  await assert.rejects(store.put('a', { file }), { code: 'TW_STORE_FULL' });
+  assert.equal(aborts(), 1);
+  change = true;
+  await assert.rejects(store.put('a', { file }), { code: 'TW_STORE_CORRUPT' });
+  assert.equal(aborts(), 2);
+  assert.deepEqual(await namesIn(store), []);
+});
