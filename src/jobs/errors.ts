@@ -41,6 +41,14 @@ export const jobInterrupted = defineError(
       : `job ${id} was interrupted, and its inputs are missing from the tile store; what it committed is kept: run the command again`,
 );
 
+export const jobLost = defineError(
+  'TW_JOB_LOST',
+  503,
+  'The coordination store lost the job before it ended, for example because it was restored from a backup. What the job had committed is kept; start it again for the rest.',
+  (id: string) =>
+    `the coordination store has lost job ${id}, as after a restore from a backup; what it committed is kept: run "tilewright jobs ${id} --retry" for the rest`,
+);
+
 export const jobFailed = defineError(
   'TW_JOB_FAILED',
   500,

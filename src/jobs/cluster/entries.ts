@@ -177,6 +177,15 @@ export class JobEntries {
     return succeeded || firstKeyValue(gets[0]!)?.value === value;
   }
 
+  /** Creates the entry of an ended job that has none. */
+  async restore(entry: JobEntry): Promise<void> {
+    await compareAndSet(this.store, {
+      key: ENDED_PREFIX + entry.job.id,
+      value: JSON.stringify(entry),
+      revision: 0,
+    });
+  }
+
   /** Amends the entry of an ended job. */
   async updateEnded(id: string, amend: (entry: JobEntry) => JobEntry): Promise<void> {
     for (;;) {

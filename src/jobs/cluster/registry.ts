@@ -59,7 +59,7 @@ export class ClusterJobRegistry implements JobRegistry {
     const { entries, artifacts } = this.options;
     this.accepting.add(id);
     try {
-      await artifacts.putInputs(id, job);
+      await artifacts.putInputs(job);
       const added = await entries.create(this.entryOf(job), request);
       if ('revision' in added) {
         this.revisions.set(id, added.revision);
@@ -161,11 +161,7 @@ export class ClusterJobRegistry implements JobRegistry {
   }
 
   private entryOf(job: JobRecord): JobEntry {
-    return {
-      home: this.options.self,
-      job: jobSummaryOf(job),
-      ...(hasResults(job) && { hasResults: true }),
-    };
+    return entryOf(this.options.self, job);
   }
 
   /** Retries until the stores answer, or until the node stops; the next process then publishes the state. */
@@ -200,7 +196,7 @@ export class ClusterJobRegistry implements JobRegistry {
     const { id } = job;
     const { catalogue, entries, artifacts } = this.options;
     await artifacts.putEnd(folder, job, await readLog(catalogue, id, 0, MAX_LINES));
-    while (!(await entries.end({ ...this.entryOf(job), folder }, this.revisions.get(id)!))) {
+    while (!(await entries.end(entryOfEnd(this.options.self, job, folder), this.revisions.get(id)!))) {
       const stored = await entries.get(id);
       if (!stored?.isLive || stored.entry.home !== this.options.self) throw jobTakenOver(id);
       this.revisions.set(id, stored.revision);
@@ -209,6 +205,17 @@ export class ClusterJobRegistry implements JobRegistry {
     this.publishedAt.delete(id);
   }
 }
+
+const entryOf = (home: string, job: JobRecord): JobEntry => ({
+  home,
+  job: jobSummaryOf(job),
+  ...(hasResults(job) && { hasResults: true }),
+});
+
+export const entryOfEnd = (home: string, job: JobRecord, folder: string): JobEntry => ({
+  ...entryOf(home, job),
+  folder,
+});
 
 /** The message of the innermost cause. */
 function rootCause(error: unknown): string {
@@ -225,10 +232,14 @@ function isUnavailable(error: unknown): boolean {
   );
 }
 
-/** The inputs of a job as requested and as prepared. */
-export type JobInputs = Pick<JobRecord, 'inputs' | 'given'>;
+/** A job as it was requested, with its prepared inputs. */
+export type RequestedJob = Pick<
+  JobRecord,
+  'id' | 'process' | 'created' | 'inputs' | 'given' | 'resultOptions'
+>;
 
-const folderOf = (id: string) => `jobs/${id}/`;
+const JOBS_FOLDER = 'jobs/';
+const folderOf = (id: string) => `${JOBS_FOLDER}${id}/`;
 const inputsName = (id: string) => `${folderOf(id)}asked.json`;
 const preparedName = (id: string) => `${folderOf(id)}prepared.json`;
 
@@ -236,16 +247,24 @@ const preparedName = (id: string) => `${folderOf(id)}prepared.json`;
 export class JobArtifacts {
   constructor(private readonly objects: ObjectStore) {}
 
-  async putInputs(id: string, { inputs, given }: JobInputs): Promise<void> {
-    await this.objects.put(inputsName(id), Buffer.from(JSON.stringify({ inputs, given })));
+  async putInputs({ id, process, created, inputs, given, resultOptions }: RequestedJob): Promise<void> {
+    const job: RequestedJob = {
+      id,
+      process,
+      created,
+      inputs,
+      given,
+      ...(resultOptions && { resultOptions }),
+    };
+    await this.objects.put(inputsName(id), Buffer.from(JSON.stringify(job)));
   }
 
   /** Undefined if the object is missing. */
-  async inputs(id: string): Promise<JobInputs | undefined> {
+  async inputs(id: string): Promise<RequestedJob | undefined> {
     if (!(await this.objects.head(inputsName(id)))) return undefined;
-    const asked = await this.read<JobInputs>(inputsName(id));
-    if (!(await this.objects.head(preparedName(id)))) return asked;
-    return { ...asked, given: await this.read(preparedName(id)) };
+    const job = await this.read<RequestedJob>(inputsName(id));
+    if (!(await this.objects.head(preparedName(id)))) return job;
+    return { ...job, given: await this.read(preparedName(id)) };
   }
 
   /** Stores inputs that `Process.prepare` has completed. Returns the inputs that an earlier leader has stored, if there are any. */
@@ -282,6 +301,17 @@ export class JobArtifacts {
     const text = (await this.objects.get(`${folder}/log.ndjson`)).toString();
     const lines = text.split('\n').filter((line) => line !== '');
     return lines.map((line) => JSON.parse(line) as LogLine);
+  }
+
+  /** The ids of all jobs that have objects, each with the newest folder of an end, if it has one. */
+  async stored(): Promise<Map<string, string | undefined>> {
+    const folders = new Map<string, string | undefined>();
+    for await (const { name } of this.objects.list(JOBS_FOLDER)) {
+      const id = name.split('/')[1]!;
+      const end = /^(jobs\/[^/]+\/[^/]+)\/record\.json$/.exec(name)?.[1];
+      folders.set(id, end ?? folders.get(id));
+    }
+    return folders;
   }
 
   /** A result file of a job; undefined if it does not exist. */

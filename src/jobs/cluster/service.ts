@@ -4,16 +4,24 @@ import { coordinationUnavailable } from '../../coordination/index.js';
 import { type Cluster, FailureDetector, type OpenCluster, type Peer } from '../../dht/index.js';
 import type { TilewrightError } from '../../errors.js';
 import type { JobRecord, Storage } from '../../storage/index.js';
-import { jobDismissed, jobInterrupted, jobNotFound, jobTakenOver } from '../errors.js';
+import { jobDismissed, jobInterrupted, jobLost, jobNotFound, jobTakenOver } from '../errors.js';
 import type { JobListener, LineListener } from '../execution.js';
 import { LocalJobService } from '../local-service.js';
 import type { LogLine } from '../log.js';
 import type { Process } from '../process.js';
-import { endedWith, GC_INTERVAL_MS, hasEnded, hasExpired, isRemovable, recoveredRecord } from '../records.js';
+import {
+  endedWith,
+  GC_INTERVAL_MS,
+  hasEnded,
+  hasExpired,
+  isRemovable,
+  QUEUED_STATE,
+  recoveredRecord,
+} from '../records.js';
 import type { JobFile, JobService, ReportedJob, StartedJob, StartOptions } from '../service.js';
 import { coordinate } from './coordinator.js';
 import { JobEntries, type JobSummary, jobRecordOf, jobSummaryOf, type StoredJobEntry } from './entries.js';
-import { ClusterJobRegistry, JobArtifacts, type JobInputs } from './registry.js';
+import { ClusterJobRegistry, entryOfEnd, JobArtifacts, type RequestedJob } from './registry.js';
 import { TaskExecutor } from './tasks.js';
 
 /** Default time that a node may be missing before others take over its jobs. */
@@ -33,22 +41,28 @@ interface JobFailoverOptions {
   cluster: Pick<Cluster, 'self' | 'revokeLocksOf'> & { nodes: readonly { id: string }[] };
   processes: Process[];
   gracePeriodMs?: number | undefined;
+  /** Interval between the collections of old and lost jobs. */
+  collectionMs?: number | undefined;
   /** Called with errors, after which the work is retried. */
   onFailure: (error: unknown) => void;
 }
 
-/** Takes over the jobs of lost nodes, and removes old jobs. */
+/** Takes over the jobs of lost nodes, removes old jobs, and finds those that the coordination store has lost. */
 export class JobFailover {
   private readonly gracePeriodMs: number;
   private readonly failureDetector: FailureDetector;
   private readonly task: PeriodicTask;
-  private removedAt = -Infinity;
+  private readonly collectionMs: number;
+  private collectedAt = -Infinity;
+  /** Jobs that had inputs in the object store and no entry at the last collection: they may just be accepted. */
+  private withoutEntry = new Set<string>();
   /** Messages of damaged entries, each of which is reported once. */
   private readonly reportedDamage = new Set<string>();
   private isClosing = false;
 
   constructor(private readonly options: JobFailoverOptions) {
     this.gracePeriodMs = options.gracePeriodMs ?? GRACE_PERIOD_MS;
+    this.collectionMs = options.collectionMs ?? GC_INTERVAL_MS;
     this.failureDetector = new FailureDetector(this.gracePeriodMs, RANK_DELAY_MS);
     const intervalMs = Math.min(CHECK_INTERVAL_MS, this.gracePeriodMs / 4);
     this.task = new PeriodicTask(() => this.check(), intervalMs, options.onFailure);
@@ -93,7 +107,7 @@ export class JobFailover {
         onFailure(error);
       }
     }
-    if (rank === 0 && performance.now() - this.removedAt > GC_INTERVAL_MS) await this.removeExpired();
+    if (rank === 0 && performance.now() - this.collectedAt > this.collectionMs) await this.collect();
   }
 
   /** Resumes a job that this node leads but does not run. */
@@ -157,13 +171,19 @@ export class JobFailover {
     this.options.onFailure(error);
   };
 
-  /** Removes expired jobs from etcd and the object store; each node removes them from its own catalogue. */
-  private async removeExpired(): Promise<void> {
+  /**
+   * Removes expired jobs from etcd and the object store; each node removes them from its own catalogue. Jobs that only the object store
+   * has, as after etcd was restored from a backup, get an entry again.
+   */
+  private async collect(): Promise<void> {
     const { entries, artifacts, onFailure } = this.options;
-    this.removedAt = performance.now();
+    this.collectedAt = performance.now();
     await entries.expireRequests();
+    // Listed before the entries, because the objects of a job are removed before its entry.
+    const missing = await artifacts.stored();
     for await (const { entry, isLive } of entries.all(this.onDamaged)) {
       const { id } = entry.job;
+      missing.delete(id);
       if (isLive || !isRemovable(entry.job)) continue;
       try {
         await artifacts.remove(id);
@@ -173,12 +193,45 @@ export class JobFailover {
         onFailure(error);
       }
     }
+    const seenBefore = this.withoutEntry;
+    this.withoutEntry = new Set();
+    for (const [id, folder] of missing) {
+      if (this.isClosing) return;
+      try {
+        // The entry may be newer than the scan above, or damaged.
+        if (await entries.get(id)) continue;
+        if (folder !== undefined) await this.restoreEnd(id, folder);
+        else if (seenBefore.has(id)) await this.endLost(id);
+        else this.withoutEntry.add(id);
+      } catch (error) {
+        onFailure(error);
+      }
+    }
+  }
+
+  private async restoreEnd(id: string, folder: string): Promise<void> {
+    const { entries, artifacts, cluster } = this.options;
+    const job = await artifacts.record(folder);
+    if (isRemovable(job)) await artifacts.remove(id);
+    else await entries.restore(entryOfEnd(cluster.self, job, folder));
+  }
+
+  /** Ends a job of which only the inputs are left, so that whoever asks for it reads why. */
+  private async endLost(id: string): Promise<void> {
+    const { entries, artifacts, cluster } = this.options;
+    const requested = await artifacts.inputs(id);
+    // Objects that no inputs precede are not those of a job.
+    if (!requested) return artifacts.remove(id);
+    const job = endedWith({ ...QUEUED_STATE, ...requested, updated: requested.created }, jobLost(id));
+    const folder = artifacts.endFolder(id);
+    await artifacts.putEnd(folder, job, []);
+    await entries.restore(entryOfEnd(cluster.self, job, folder));
   }
 }
 
 async function mayTakeOver(
   process: Process | undefined,
-  { inputs, given = inputs }: JobInputs,
+  { inputs, given = inputs }: RequestedJob,
 ): Promise<boolean> {
   return process?.canTakeOver === undefined || process.canTakeOver(given);
 }

@@ -20,7 +20,11 @@ const DAY = 86_400_000;
 const GRACE_MS = 400;
 
 /** Node `a`, the only running node of a cluster, which can run `fill`. */
-async function nodeOf({ folder, coordination, stops }: SharedStores, store: ObjectStore) {
+async function nodeOf(
+  { folder, coordination, stops }: SharedStores,
+  store: ObjectStore,
+  collectionMs?: number,
+) {
   const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
   const entries = new JobEntries(coordination);
   const artifacts = new JobArtifacts(store);
@@ -48,6 +52,7 @@ async function nodeOf({ folder, coordination, stops }: SharedStores, store: Obje
     processes,
     onFailure,
     gracePeriodMs: GRACE_MS,
+    collectionMs,
   });
   stops.push(async () => {
     await lost.close();
@@ -76,7 +81,7 @@ test('a job whose inputs are missing from the object store fails, and the others
   const place = await sharedStores(t);
   const { entries, artifacts, failures } = await nodeOf(place, place.objects);
   await entries.create(waiting('aaa'));
-  await artifacts.putInputs('bbb', { inputs: {} });
+  await artifacts.putInputs({ ...waiting('bbb').job, inputs: {} });
   await entries.create(waiting('bbb'));
   const { status, error } = await endOf(entries, 'aaa');
   assert.deepEqual([status, error?.code], ['failed', 'TW_JOB_INTERRUPTED']);
@@ -119,7 +124,7 @@ test('a damaged entry is reported once, and stops neither other jobs nor the rem
   const added = await entries.create(document);
   assert.ok('revision' in added);
   await entries.end({ ...document, folder: `jobs/${old}/end` }, added.revision);
-  await artifacts.putInputs('bbb', { inputs: {} });
+  await artifacts.putInputs({ ...waiting('bbb').job, inputs: {} });
   await entries.create(waiting('bbb'));
   assert.equal((await endOf(entries, 'bbb')).status, 'successful');
   await eventually('the removal', async () => (await entries.get(old)) === undefined);
@@ -140,7 +145,7 @@ test('an object that cannot be removed does not keep other jobs', async (t) => {
   );
   const entries = new JobEntries(place.coordination);
   for (const id of ids) {
-    await new JobArtifacts(place.objects).putInputs(id, { inputs: {} });
+    await new JobArtifacts(place.objects).putInputs({ ...waiting(id).job, inputs: {} });
     const { job: accepted } = waiting(id);
     const job = {
       ...accepted,
@@ -161,4 +166,42 @@ test('an object that cannot be removed does not keep other jobs', async (t) => {
     [ids[1]],
   );
   assert.match(String(failures[0]), /TW_STORAGE_UNAVAILABLE|outage/);
+});
+
+test('jobs that only the object store has are found, or said to be lost', async (t) => {
+  const place = await sharedStores(t);
+  const artifacts = new JobArtifacts(place.objects);
+  const jobOf = (finished: number) => ({
+    ...waiting(`${firstVersionAt(finished)}aaaaaa`).job,
+    ...{ status: 'successful' as const, created: finished, updated: finished, finished },
+    ...{ inputs: { asked: 1 }, results: { tiles: 3 }, lines: 1 },
+  });
+  const [ended, old] = [jobOf(Date.now() - DAY), jobOf(Date.now() - 30 * DAY)];
+  const line = { seq: 1, time: ended.updated, level: 'info', text: 'successful' } as const;
+  for (const job of [ended, old]) {
+    await artifacts.putInputs(job);
+    await artifacts.putEnd(artifacts.endFolder(job.id), job, [line]);
+  }
+  const begun = { ...waiting(`${firstVersionAt(Date.now())}bbbbbb`).job, inputs: { asked: 2 } };
+  await artifacts.putInputs(begun);
+  const { entries, failures } = await nodeOf(place, place.objects, 200);
+  // A job whose entry is just made is not lost.
+  const accepted = { ...waiting(`${firstVersionAt(Date.now())}cccccc`).job, inputs: { asked: 3 } };
+  await artifacts.putInputs(accepted);
+  await entries.create(waiting(accepted.id));
+
+  assert.equal((await endOf(entries, ended.id)).status, 'successful');
+  const found = (await entries.get(ended.id))!.entry;
+  assert.ok(found.hasResults);
+  assert.deepEqual(await artifacts.record(found.folder!), ended);
+  assert.deepEqual(await artifacts.log(found.folder!), [line]);
+  const lost = await endOf(entries, begun.id);
+  assert.deepEqual([lost.process, lost.status, lost.error?.code], ['fill', 'failed', 'TW_JOB_LOST']);
+  // From these inputs it can be retried.
+  const { folder } = (await entries.get(begun.id))!.entry;
+  assert.deepEqual((await artifacts.record(folder!)).inputs, begun.inputs);
+  assert.equal((await endOf(entries, accepted.id)).status, 'successful');
+  assert.equal(await entries.get(old.id), undefined);
+  assert.ok(!(await artifacts.stored()).has(old.id));
+  assert.deepEqual(failures, []);
 });

@@ -158,7 +158,7 @@ test('an old job whose end was not published before the node stopped is publishe
   const job = jobOf(Date.now() - 9 * DAY);
   const store = await openObjectStore(pathToFileURL(join(folder, 'store')).href);
   atEnd(t, async () => store.close());
-  await new JobArtifacts(store).putInputs(job.id, job);
+  await new JobArtifacts(store).putInputs(job);
   const { catalogue } = first.node.storage;
   // The state if etcd was unreachable when the job ended.
   await catalogue.write([catalogue.jobs.set(job.id, job)]);
