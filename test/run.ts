@@ -1,6 +1,7 @@
 /**
  * Runs the tests: `npm test`, or `npm test -- raster` for files whose path, which begins with `test/`, has one of the words. The files that
- * took longest when `npm test -- --record` last ran begin. Closes with a line of counts, and exits with 1 if a test failed or none ran.
+ * took longest when `npm test -- --record` last ran begin. Prints each minute what runs, and closes with a line of counts. Exits with 1 if
+ * a test failed or none ran.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -60,7 +61,23 @@ function slowestFiles(): string[] {
 const isFile = (name: string) =>
   files.includes(name) || files.some((file) => relative(process.cwd(), file) === name);
 
+/** When the running files began, by path. */
+const running = new Map<string, number>();
+const begun = performance.now();
+const eachMinute = setInterval(() => {
+  const now = performance.now();
+  const files = [...running].map(([file, since]) => `${nameOf(file)} ${Math.round((now - since) / 1000)} s`);
+  const { passed, failed } = counts;
+  console.log(
+    `[${Math.round((now - begun) / 60_000)} min] ${passed} passed, ${failed} failed, running: ${files.join(', ')}`,
+  );
+}, 60_000);
+
 const stream = run({ files, concurrency: availableParallelism(), timeout: 600_000 });
+stream.on('test:dequeue', ({ name }) => {
+  if (isFile(name)) running.set(name, performance.now());
+});
+stream.on('test:complete', ({ name }) => running.delete(name));
 stream.on('test:pass', (passed) => {
   const { name, skip, details } = passed;
   addDuration(passed);
@@ -75,6 +92,7 @@ stream.on('test:fail', (failed) => {
 });
 stream.compose(new spec()).pipe(process.stdout);
 await new Promise((resolve) => stream.once('close', resolve));
+clearInterval(eachMinute);
 
 if (isRecorded) {
   const seconds = { ...recorded };

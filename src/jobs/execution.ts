@@ -7,7 +7,7 @@ import { type FullJobContext, type Process, runLocally } from './process.js';
 import { hasEnded, type JobRegistry, jobError, QUEUED_STATE, stateLine } from './records.js';
 
 /** Minimum interval between writes of progress and log lines. */
-const WRITE_INTERVAL_MS = 500;
+const WRITE_INTERVAL_MS = 1000;
 
 /** Number of warnings in the results of a job. The log has more. */
 const MAX_WARNINGS = 100;
@@ -26,6 +26,8 @@ export class JobExecution {
   readonly abort = new AbortController();
   /** The record that will be written next. */
   private pending: JobRecord;
+  /** The record that was written last, or waits for earlier writes. */
+  private handedIn: JobRecord;
   /** Set while progress or log lines wait to be written. */
   private timer: NodeJS.Timeout | undefined;
   private partialResults: (() => unknown) | undefined;
@@ -43,6 +45,7 @@ export class JobExecution {
     private readonly onLine?: LineListener,
   ) {
     this.pending = published;
+    this.handedIn = published;
     this.redactPaths = redactDataFolder(storage.dir);
   }
 
@@ -207,13 +210,15 @@ export class JobExecution {
     const record: JobRecord = { ...this.pending, ...change, lines, updated: Date.now() };
     // Prepared inputs refer to uploads, which do not exist after the end.
     if (hasEnded(record) && record.uploads) delete record.given;
-    // Throws if the results are not JSON; nothing has changed then.
-    const put = catalogue.jobs.set(record.id, record);
+    // Throws if the results are not JSON; nothing has changed then. Earlier details are on disk before this record: after a failed write,
+    // the catalogue accepts no others.
+    const puts = catalogue.jobs.set(record, this.handedIn);
     clearTimeout(this.timer);
     this.timer = undefined;
     if (record.status !== status) this.addLine(stateLine(record, remark));
     this.pending = record;
-    const changes = [put, ...this.log.changes()];
+    this.handedIn = record;
+    const changes = [...puts, ...this.log.changes()];
     // The caller of the earlier write gets its error; this write only waits for it.
     const before = this.writes.catch(() => undefined);
     this.writes = before.then(async () => {

@@ -133,9 +133,9 @@ export class LocalJobService implements JobService {
     const log = JobLog.after(this.catalogue, record.id, 0);
     const accepting = stateLine(record);
     log.add(accepting);
-    const changes = [jobs.set(record.id, record), ...log.changes()];
+    const changes = [...jobs.set(record), ...log.changes()];
     if (retryOf && (await jobs.has(retryOf.id)))
-      changes.push(jobs.set(retryOf.id, { ...retryOf, retriedBy: record.id }));
+      changes.push(...jobs.set({ ...retryOf, retriedBy: record.id }, retryOf));
     if (request && !this.registry) changes.push(...this.requests.add(request, record.id));
     const accepted = this.catalogue.write(changes).catch(async (error) => {
       if (request) this.requests.remove(request, record.id);
@@ -165,7 +165,7 @@ export class LocalJobService implements JobService {
     const log = JobLog.after(this.catalogue, job.id, job.lines ?? 0);
     log.add(stateLine(job, remark));
     const record = { ...job, lines: log.last };
-    const written = this.catalogue.write([jobs.set(job.id, record), ...log.changes()]);
+    const written = this.catalogue.write([...jobs.set(record), ...log.changes()]);
     if (process && !hasEnded(job)) this.admit(this.execution(process, log, record, written));
     await written;
     if (hasEnded(job)) await this.registry?.publish(record, true);

@@ -7,9 +7,11 @@ import {
   type CatalogueChange,
   firstVersionAt,
   type JobRecord,
+  jobRecordOf,
   type LogRecord,
   type RequestRecord,
   type Storage,
+  storageCorrupt,
 } from '../storage/index.js';
 import {
   idempotencyKeyReused,
@@ -41,7 +43,7 @@ export function isRemovable(job: Finished, now = Date.now()): boolean {
 /** A job that was running when the process died this many times in a row is assumed to be the cause. */
 const MAX_CRASHES = 3;
 
-export function hasEnded({ status }: JobRecord): boolean {
+export function hasEnded({ status }: Pick<JobRecord, 'status'>): boolean {
   return status !== 'accepted' && status !== 'running';
 }
 
@@ -80,7 +82,8 @@ export async function listJobs(
   wanted: (job: JobRecord) => boolean,
 ): Promise<JobRecord[]> {
   const records: JobRecord[] = [];
-  for await (const { record } of jobs.scan({ before, reverse: true })) {
+  for await (const { record: summary } of jobs.scan({ before, reverse: true })) {
+    const record = summary && jobRecordOf(summary);
     if (record && !hasExpired(record) && wanted(record)) records.push(record);
     if (records.length === limit) break;
   }
@@ -105,8 +108,11 @@ export async function orphanedJobs(
 ): Promise<OrphanedJob[]> {
   const { catalogue } = storage;
   const orphaned: OrphanedJob[] = [];
-  for await (const { record } of catalogue.jobs.scan()) {
-    if (!record || hasEnded(record)) continue;
+  for await (const { record: summary } of catalogue.jobs.scan()) {
+    if (!summary || hasEnded(summary)) continue;
+    // `verify` reports a damaged record.
+    const record = await catalogue.jobs.get(summary.id).catch(ignoreDamaged);
+    if (!record) continue;
     if (registry && !(await registry.isLedHere(record))) {
       await deleteJob(catalogue, record.id);
       continue;
@@ -117,7 +123,7 @@ export async function orphanedJobs(
     if (next.status !== record.status) {
       log.add(stateLine(next, hasEnded(next) ? undefined : 'restarted, because the node had stopped'));
       next.lines = log.last;
-      await catalogue.write([catalogue.jobs.set(next.id, next), ...log.changes()]);
+      await catalogue.write([...catalogue.jobs.set(next, record), ...log.changes()]);
       await registry?.publish(next, true);
     }
     if (process && !hasEnded(next)) orphaned.push({ record: next, process, log });
@@ -126,9 +132,13 @@ export async function orphanedJobs(
   return orphaned;
 }
 
+function ignoreDamaged(error: unknown): undefined {
+  if (!storageCorrupt.is(error)) throw error;
+}
+
 /** Removes the record and the log of a job from this node. */
 export async function deleteJob(catalogue: Catalogue, id: string): Promise<void> {
-  await catalogue.write([catalogue.jobs.delete(id), ...(await deleteLog(catalogue, id))]);
+  await catalogue.write([...catalogue.jobs.delete(id), ...(await deleteLog(catalogue, id))]);
 }
 
 /** The record of a job that ends now with an error. */

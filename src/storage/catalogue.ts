@@ -5,17 +5,21 @@ import { TilewrightError } from '../errors.js';
 import { asStorageError, onDisk } from './disk.js';
 import { storageCorrupt } from './errors.js';
 import { type LevelChange, LevelWriter, openLevel } from './level.js';
-import type {
-  ClusteringRecord,
-  CollectionRecord,
-  JobRecord,
-  LogRecord,
-  ModelRecord,
-  ReplicaRecord,
-  RequestRecord,
-  SceneRecord,
-  TextureRecord,
-  TileRecord,
+import {
+  type ClusteringRecord,
+  type CollectionRecord,
+  JOB_DETAILS,
+  type JobDetails,
+  type JobRecord,
+  type JobSummary,
+  jobSummaryOf,
+  type LogRecord,
+  type ModelRecord,
+  type ReplicaRecord,
+  type RequestRecord,
+  type SceneRecord,
+  type TextureRecord,
+  type TileRecord,
 } from './records.js';
 import { type TileSchema, TileSchemas } from './tile-schema.js';
 
@@ -186,6 +190,56 @@ export interface IndexLogRecord {
 }
 
 /**
+ * The records of jobs, in two tables with the same keys: summaries, which change with the progress and which lists read, and details,
+ * which can be megabytes.
+ */
+export class JobTable {
+  private readonly summaries: Table<JobSummary>;
+  private readonly details: Table<JobDetails>;
+  /** Both tables, for reading everything. */
+  readonly tables: readonly Table<unknown>[];
+
+  constructor(db: Level<string, Buffer>) {
+    this.summaries = new Table('jobs', db);
+    this.details = new Table('jobDetails', db);
+    this.tables = [this.summaries as Table<unknown>, this.details as Table<unknown>];
+  }
+
+  /** The changes that store a record. Details that are the same objects as those of `before`, which is stored, are not written. */
+  set(record: JobRecord, before?: JobRecord): CatalogueChange[] {
+    const { id } = record;
+    const put = this.summaries.set(id, jobSummaryOf(record));
+    if (before && JOB_DETAILS.every((detail) => record[detail] === before[detail])) return [put];
+    const details = Object.fromEntries(JOB_DETAILS.map((detail) => [detail, record[detail]])) as JobDetails;
+    return [put, this.details.set(id, details)];
+  }
+
+  /** The changes that delete a record. */
+  delete(id: string): CatalogueChange[] {
+    return [this.summaries.delete(id), this.details.delete(id)];
+  }
+
+  async get(id: string): Promise<JobRecord | undefined> {
+    const summary = await this.summaries.get(id);
+    if (!summary) return undefined;
+    const { hasResults: _, ...rest } = summary;
+    return { ...rest, ...((await this.details.get(id)) ?? { inputs: undefined }) };
+  }
+
+  has(id: string): Promise<boolean> {
+    return this.summaries.has(id);
+  }
+
+  keys(): AsyncGenerator<string> {
+    return this.summaries.keys();
+  }
+
+  scan(range?: TableRange): AsyncGenerator<ScanResult<JobSummary>> {
+    return this.summaries.scan(range);
+  }
+}
+
+/**
  * | table | key |
  * |---|---|
  * | collections | collection id |
@@ -195,7 +249,7 @@ export interface IndexLogRecord {
  * | models | model id |
  * | textures | `<collection>/<geocode>` |
  * | clusterings | collection id |
- * | jobs | job id |
+ * | jobs, jobDetails | job id |
  * | logs | `<job>/<number of the line>`, ten digits |
  * | requests | SHA-256 of the key that the client gave to the request |
  * | pending | folder of a tile or model version that is being written, relative to the data folder |
@@ -214,7 +268,7 @@ export class Catalogue {
   readonly models: Table<ModelRecord>;
   readonly textures: Table<TextureRecord>;
   readonly clusterings: Table<ClusteringRecord>;
-  readonly jobs: Table<JobRecord>;
+  readonly jobs: JobTable;
   readonly logs: Table<LogRecord>;
   readonly requests: Table<RequestRecord>;
   readonly pending: Table<{ since: number }>;
@@ -237,7 +291,7 @@ export class Catalogue {
     this.models = table('models');
     this.textures = table('textures');
     this.clusterings = table('clusterings');
-    this.jobs = table('jobs');
+    this.jobs = new JobTable(db);
     this.logs = table('logs');
     this.requests = table('requests');
     this.pending = table('pending');

@@ -241,6 +241,27 @@ export interface JobRecord {
   retriedBy?: string;
 }
 
+/** The parts of the record of a job that can be long. Its state and its progress change without them. */
+export const JOB_DETAILS = ['inputs', 'given', 'results', 'files', 'warnings', 'resultOptions'] as const;
+export type JobDetails = Pick<JobRecord, (typeof JOB_DETAILS)[number]>;
+
+/** The rest of the record, as lists of jobs have it. */
+export interface JobSummary extends Omit<JobRecord, keyof JobDetails> {
+  hasResults?: true;
+}
+
+export function jobSummaryOf(record: JobRecord): JobSummary {
+  const { inputs: _, given: __, results, files: ___, warnings: ____, resultOptions: _____, ...rest } = record;
+  return { ...rest, ...(results !== undefined && { hasResults: true }) };
+}
+
+/** A record without its details; null stands for results. */
+export const jobRecordOf = ({ hasResults, ...rest }: JobSummary): JobRecord => ({
+  ...rest,
+  inputs: undefined,
+  ...(hasResults && { results: null }),
+});
+
 export type LogLevel = 'info' | 'warning' | 'error';
 
 /** One line of a job's log. */

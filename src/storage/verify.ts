@@ -207,7 +207,7 @@ class Verification {
     const onlyRead = [
       catalogue.collections,
       layouts,
-      catalogue.jobs,
+      ...catalogue.jobs.tables,
       catalogue.pending,
       catalogue.superseded,
       catalogue.commits,

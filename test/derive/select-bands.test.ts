@@ -77,8 +77,8 @@ test('bands have aliases and expressions, and a mask does not set the size', asy
       assert.ok(Math.abs(value - [east, south][i]!) < 1e-12, `${value}`);
     assert.deepEqual([file.crs, file.bbox], ['EPSG:4326', cellBbox(geohash, CELL)]);
 
-    const [job] = await toArray(storage.catalogue.jobs.values());
-    const bytes = await readFile(storage.results.path(job!.id, file.name));
+    const [job] = await toArray(storage.catalogue.jobs.keys());
+    const bytes = await readFile(storage.results.path(job!, file.name));
     const head = npyHead('float32', file.shape);
     const numbers = new Float32Array(Uint8Array.from(bytes.subarray(head.length)).buffer);
     for (const [step, tile] of tiles.entries()) {

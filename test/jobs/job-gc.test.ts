@@ -39,7 +39,7 @@ async function putJob({ catalogue, dir }: Storage, job: JobRecord): Promise<stri
   const { jobs, logs } = catalogue;
   const line = { time: job.updated, level: 'info', text: 'x' } as const;
   const keys = [1, 2, 3].map((seq) => `${job.id}/${String(seq).padStart(10, '0')}`);
-  await catalogue.write([jobs.set(job.id, job), ...keys.map((key) => logs.set(key, line))]);
+  await catalogue.write([...jobs.set(job), ...keys.map((key) => logs.set(key, line))]);
   await putOld(join(dir, 'results', job.id), job.updated);
   return job.id;
 }

@@ -15,6 +15,7 @@ import { storageFull } from '../../src/storage/errors.js';
 import { type Catalogue, type JobRecord, Storage } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { gate, process, startWork } from './process.js';
+import { until } from './servers.js';
 
 async function tempFolder(t: TestContext): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'tilewright-jobs-'));
@@ -102,6 +103,48 @@ test('progress is monotonic, and the last of it is in the record', async (t) => 
   const { tiles, message } = await jobs.wait(id);
   assert.deepEqual(tiles, { total: 10, done: 4, failed: 1, skipped: 3 });
   assert.equal(message, 'filling');
+});
+
+test('progress is written without the long parts of the record, and these when they change', async (t) => {
+  const { jobs, catalogue } = await openJobs(t);
+  const written: number[] = [];
+  const { write } = catalogue;
+  catalogue.write = (changes, sync) => {
+    const bytes = changes.map((change) => (change.type === 'put' ? change.value.length : 0));
+    written.push(bytes.reduce((sum, count) => sum + count, 0));
+    return write.call(catalogue, changes, sync);
+  };
+  const inputs = { labels: 'x'.repeat(1_000_000) };
+  const steps = [gate(), gate(), gate()];
+  const { id } = await startWork(jobs, inputs, async (context) => {
+    context.message('y'.repeat(100));
+    await steps[0]!.work(context, {});
+    context.log('warning', 'band B1 is missing');
+    await steps[1]!.work(context, {});
+    await context.file('a.tif', 'jobs/a.tif');
+    await steps[2]!.work(context, {});
+    return { cells: 'z'.repeat(1_000_000) };
+  });
+  const stored = async () => (await catalogue.jobs.get(id))!;
+  await until('the message is stored', async () => (await stored()).message !== '');
+  assert.ok(
+    written.slice(1).every((bytes) => bytes < 4096),
+    `${written}`,
+  );
+  steps[0]!.open(undefined);
+  await until('the warning is stored', async () => (await stored()).warnings?.length === 1);
+  steps[1]!.open(undefined);
+  await until('the file is stored', async () => (await stored()).files?.['a.tif'] !== undefined);
+  assert.deepEqual((await stored()).inputs, inputs);
+  const [listed] = await jobs.list();
+  assert.deepEqual(
+    [listed!.id, listed!.status, listed!.inputs, listed!.results],
+    [id, 'running', undefined, undefined],
+  );
+  steps[2]!.open(undefined);
+  const ended = await jobs.wait(id);
+  assert.deepEqual(await stored(), JSON.parse(JSON.stringify(ended)));
+  assert.equal((await jobs.list())[0]!.results, null);
 });
 
 test('progress is reported while the job runs, and nothing after its end changes the record', async (t) => {

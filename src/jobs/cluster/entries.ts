@@ -17,19 +17,15 @@ import {
   type Transaction,
 } from '../../coordination/index.js';
 import { TilewrightError } from '../../errors.js';
-import type { JobRecord, JobStatus } from '../../storage/index.js';
+import { type JobRecord, type JobStatus, type JobSummary, jobSummaryOf } from '../../storage/index.js';
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { idempotencyKeyReused } from '../errors.js';
 import { type IdempotencyKey, KEY_TTL_MS, keyHash } from '../records.js';
-
-/** A record without the fields that can be long. */
-export type JobSummary = Omit<JobRecord, 'inputs' | 'given' | 'results' | 'files'>;
 
 export interface JobEntry {
   /** The node that leads the job, or led it last. */
   home: string;
   job: JobSummary;
-  hasResults?: true;
   /** The folder of the objects of an ended job. */
   folder?: string;
 }
@@ -57,27 +53,15 @@ interface RequestEntry {
   since: number;
 }
 
-export function jobSummaryOf(record: JobRecord): JobSummary {
-  const {
-    inputs: _inputs,
-    given: _given,
-    results: _results,
-    files: _files,
-    message,
-    error,
-    ...rest
-  } = record;
+/** The summary of a job with short texts. */
+export function entrySummaryOf(record: JobRecord): JobSummary {
+  const { message, error, ...rest } = jobSummaryOf(record);
   const truncate = (text: string) => text.slice(0, MAX_TEXT_LENGTH);
   return {
     ...rest,
     message: truncate(message),
     ...(error && { error: { ...error, message: truncate(error.message) } }),
   };
-}
-
-/** A record without the fields that an entry lacks. */
-export function jobRecordOf({ job, hasResults }: JobEntry): JobRecord {
-  return { ...job, inputs: undefined, ...(hasResults && { results: null }) };
 }
 
 export class JobEntries {

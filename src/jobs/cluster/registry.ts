@@ -12,9 +12,9 @@ import {
 } from '../../storage/index.js';
 import { acceptanceUnknown, jobInterrupted, jobTakenOver } from '../errors.js';
 import { type LogLine, MAX_LINES, readLog } from '../log.js';
-import { hasEnded, hasResults, type IdempotencyKey, type JobRegistry } from '../records.js';
+import { hasEnded, type IdempotencyKey, type JobRegistry } from '../records.js';
 import type { JobFile } from '../service.js';
-import { type JobEntries, type JobEntry, jobSummaryOf, type StoredJobEntry } from './entries.js';
+import { entrySummaryOf, type JobEntries, type JobEntry, type StoredJobEntry } from './entries.js';
 
 /** Minimum interval between published progress, and its time limit at the coordination store. */
 const PROGRESS_INTERVAL_MS = 5000;
@@ -161,7 +161,7 @@ export class ClusterJobRegistry implements JobRegistry {
   }
 
   private entryOf(job: JobRecord): JobEntry {
-    return entryOf(this.options.self, job);
+    return { home: this.options.self, job: entrySummaryOf(job) };
   }
 
   /** Retries until the stores answer, or until the node stops; the next process then publishes the state. */
@@ -196,7 +196,7 @@ export class ClusterJobRegistry implements JobRegistry {
     const { id } = job;
     const { catalogue, entries, artifacts } = this.options;
     await artifacts.putEnd(folder, job, await readLog(catalogue, id, 0, MAX_LINES));
-    while (!(await entries.end(entryOfEnd(this.options.self, job, folder), this.revisions.get(id)!))) {
+    while (!(await entries.end({ ...this.entryOf(job), folder }, this.revisions.get(id)!))) {
       const stored = await entries.get(id);
       if (!stored?.isLive || stored.entry.home !== this.options.self) throw jobTakenOver(id);
       this.revisions.set(id, stored.revision);
@@ -205,17 +205,6 @@ export class ClusterJobRegistry implements JobRegistry {
     this.publishedAt.delete(id);
   }
 }
-
-const entryOf = (home: string, job: JobRecord): JobEntry => ({
-  home,
-  job: jobSummaryOf(job),
-  ...(hasResults(job) && { hasResults: true }),
-});
-
-export const entryOfEnd = (home: string, job: JobRecord, folder: string): JobEntry => ({
-  ...entryOf(home, job),
-  folder,
-});
 
 /** The message of the innermost cause. */
 function rootCause(error: unknown): string {

@@ -3,7 +3,7 @@ import { PeriodicTask } from '../../async/index.js';
 import { coordinationUnavailable } from '../../coordination/index.js';
 import { type Cluster, FailureDetector, type OpenCluster, type Peer } from '../../dht/index.js';
 import type { TilewrightError } from '../../errors.js';
-import type { JobRecord, Storage } from '../../storage/index.js';
+import { type JobRecord, type JobSummary, jobRecordOf, type Storage } from '../../storage/index.js';
 import { jobDismissed, jobInterrupted, jobLost, jobNotFound, jobTakenOver } from '../errors.js';
 import type { JobListener, LineListener } from '../execution.js';
 import { LocalJobService } from '../local-service.js';
@@ -20,8 +20,8 @@ import {
 } from '../records.js';
 import type { JobFile, JobService, ReportedJob, StartedJob, StartOptions } from '../service.js';
 import { coordinate } from './coordinator.js';
-import { JobEntries, type JobSummary, jobRecordOf, jobSummaryOf, type StoredJobEntry } from './entries.js';
-import { ClusterJobRegistry, entryOfEnd, JobArtifacts, type RequestedJob } from './registry.js';
+import { entrySummaryOf, JobEntries, type StoredJobEntry } from './entries.js';
+import { ClusterJobRegistry, JobArtifacts, type RequestedJob } from './registry.js';
 import { TaskExecutor } from './tasks.js';
 
 /** Default time that a node may be missing before others take over its jobs. */
@@ -79,7 +79,7 @@ export class JobFailover {
     const stored = await entries.get(id);
     if (!stored?.isLive || stored.entry.home !== cluster.self) return;
     if (jobs.isLive(id)) return;
-    await this.lead(stored, endedWith(jobRecordOf(stored.entry), jobDismissed(id)));
+    await this.lead(stored, endedWith(jobRecordOf(stored.entry.job), jobDismissed(id)));
   }
 
   /** Takes over jobs whose leader is missing, and resumes own jobs that do not run. */
@@ -127,7 +127,7 @@ export class JobFailover {
     const process = processes.find(({ id }) => id === job.process);
     const jobInputs = await artifacts.inputs(job.id);
     if (jobInputs === undefined)
-      return this.lead(stored, endedWith(jobRecordOf(stored.entry), jobInterrupted(job.id, false)));
+      return this.lead(stored, endedWith(jobRecordOf(stored.entry.job), jobInterrupted(job.id, false)));
     const record: JobRecord = { ...job, ...jobInputs };
     // Uploads are on the lost node.
     const isResumable = job.uploads === undefined && (await mayTakeOver(process, jobInputs));
@@ -213,7 +213,7 @@ export class JobFailover {
     const { entries, artifacts, cluster } = this.options;
     const job = await artifacts.record(folder);
     if (isRemovable(job)) await artifacts.remove(id);
-    else await entries.restore(entryOfEnd(cluster.self, job, folder));
+    else await entries.restore({ home: cluster.self, job: entrySummaryOf(job), folder });
   }
 
   /** Ends a job of which only the inputs are left, so that whoever asks for it reads why. */
@@ -225,7 +225,7 @@ export class JobFailover {
     const job = endedWith({ ...QUEUED_STATE, ...requested, updated: requested.created }, jobLost(id));
     const folder = artifacts.endFolder(id);
     await artifacts.putEnd(folder, job, []);
-    await entries.restore(entryOfEnd(cluster.self, job, folder));
+    await entries.restore({ home: cluster.self, job: entrySummaryOf(job), folder });
   }
 }
 
@@ -334,7 +334,7 @@ export class ClusterJobService implements JobService {
     const { folder, job } = stored.entry;
     // Another node led the job. This node must not report the end before its own searches find the tiles of the job.
     if (!stored.isLive) await this.options.cluster.cluster.replica.catchUp();
-    if (folder === undefined) return jobRecordOf(stored.entry);
+    if (folder === undefined) return jobRecordOf(stored.entry.job);
     return { ...(await this.artifacts.record(folder)), ...(job.retriedBy && { retriedBy: job.retriedBy }) };
   }
 
@@ -352,7 +352,7 @@ export class ClusterJobService implements JobService {
 
   private remember(job: JobRecord): void {
     this.seen.delete(job.id);
-    this.seen.set(job.id, jobSummaryOf(job));
+    this.seen.set(job.id, entrySummaryOf(job));
     if (this.seen.size > MAX_SEEN) this.seen.delete(this.seen.keys().next().value!);
   }
 
@@ -361,13 +361,13 @@ export class ClusterJobService implements JobService {
     // The end of a job of this process is newer than what was reported, but a record of an earlier process may be outdated.
     if (localRecord && localRecord.updated >= this.openedAt) return localRecord;
     const summary = this.seen.get(id);
-    return summary && { ...summary, inputs: undefined };
+    return summary && jobRecordOf(summary);
   }
 
   async list(limit = 100, before?: string, wanted: (job: JobRecord) => boolean = () => true) {
     const records: JobRecord[] = [];
     for await (const { entry } of this.entries.all()) {
-      const job = jobRecordOf(entry);
+      const job = jobRecordOf(entry.job);
       if ((before === undefined || job.id < before) && !hasExpired(job) && wanted(job)) records.push(job);
     }
     // `records` has a job twice if it ended between the reads of two pages. The map keeps one record of each job.

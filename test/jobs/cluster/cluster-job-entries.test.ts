@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
 import { type CoordinationStore, LevelStore } from '../../../src/coordination/index.js';
 import type { Transaction } from '../../../src/coordination/store.js';
-import { JobEntries, type JobEntry, jobRecordOf } from '../../../src/jobs/cluster/entries.js';
+import { JobEntries, type JobEntry } from '../../../src/jobs/cluster/entries.js';
 import { KEY_TTL_MS, keyHash } from '../../../src/jobs/records.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
@@ -59,7 +59,7 @@ test('only the node that knows the last state of a job can change it', async (t)
   assert.equal(await documents.end(documentOf('j1', 'n1'), revision), false);
   assert.ok((await documents.get('j1'))?.isLive);
 
-  const ended = { ...documentOf('j1', 'n2'), folder: 'jobs/j1/x', hasResults: true as const };
+  const ended = { ...documentOf('j1', 'n2'), folder: 'jobs/j1/x' };
   assert.ok(await documents.end(ended, taken.current!.revision));
   assert.deepEqual(await documents.live(), []);
   await documents.updateEnded('j1', (document) => ({
@@ -68,7 +68,7 @@ test('only the node that knows the last state of a job can change it', async (t)
   }));
   const stored = (await documents.get('j1'))!;
   assert.equal(stored.isLive, false);
-  assert.equal(jobRecordOf(stored.entry).retriedBy, 'j2');
+  assert.equal(stored.entry.job.retriedBy, 'j2');
   assert.deepEqual(
     (await toArray(documents.all())).map(({ entry }) => entry.folder),
     ['jobs/j1/x'],

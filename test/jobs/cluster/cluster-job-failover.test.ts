@@ -192,7 +192,7 @@ test('jobs that only the object store has are found, or said to be lost', async 
 
   assert.equal((await endOf(entries, ended.id)).status, 'successful');
   const found = (await entries.get(ended.id))!.entry;
-  assert.ok(found.hasResults);
+  assert.ok(found.job.hasResults);
   assert.deepEqual(await artifacts.record(found.folder!), ended);
   assert.deepEqual(await artifacts.log(found.folder!), [line]);
   const lost = await endOf(entries, begun.id);

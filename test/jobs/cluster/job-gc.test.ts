@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { toArray } from '../../../src/async/index.js';
 import { EtcdStore } from '../../../src/coordination/index.js';
-import { JobEntries, jobSummaryOf } from '../../../src/jobs/cluster/entries.js';
+import { entrySummaryOf, JobEntries } from '../../../src/jobs/cluster/entries.js';
 import { JobArtifacts } from '../../../src/jobs/cluster/registry.js';
 import { openNode, type TilewrightNode } from '../../../src/node.js';
 import { firstVersionAt, type JobRecord, openObjectStore } from '../../../src/storage/index.js';
@@ -101,17 +101,12 @@ test('all nodes list the same jobs, and keep nothing of expired ones', {
   await first[1].stop();
   for (const job of jobs) {
     const line = { time: job.updated, level: 'info', text: 'successful', status: 'successful' } as const;
-    await catalogue.write([
-      catalogue.jobs.set(job.id, job),
-      catalogue.logs.set(`${job.id}/0000000001`, line),
-    ]);
+    await catalogue.write([...catalogue.jobs.set(job), catalogue.logs.set(`${job.id}/0000000001`, line)]);
     const end = objects.endFolder(job.id);
     await objects.putEnd(end, job, [{ seq: 1, ...line }]);
-    const added = await documents.create({ home, job: jobSummaryOf(job) });
+    const added = await documents.create({ home, job: entrySummaryOf(job) });
     assert.ok('revision' in added);
-    assert.ok(
-      await documents.end({ home, job: jobSummaryOf(job), hasResults: true, folder: end }, added.revision),
-    );
+    assert.ok(await documents.end({ home, job: entrySummaryOf(job), folder: end }, added.revision));
   }
   await leader.stop();
 
@@ -161,8 +156,8 @@ test('an old job whose end was not published before the node stopped is publishe
   await new JobArtifacts(store).putInputs(job);
   const { catalogue } = first.node.storage;
   // The state if etcd was unreachable when the job ended.
-  await catalogue.write([catalogue.jobs.set(job.id, job)]);
-  const { finished: _, ...running } = jobSummaryOf(job);
+  await catalogue.write(catalogue.jobs.set(job));
+  const { finished: _, ...running } = entrySummaryOf(job);
   const home = first.node.id;
   await first.stop();
   await documents.create({ home, job: { ...running, status: 'running' } });

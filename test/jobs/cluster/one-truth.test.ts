@@ -125,12 +125,12 @@ test('an end that a killed node has only on its disk does not hide the end that 
   await b.end(id, 'failed');
   // As if node a had been killed before it could publish its own end.
   const end = { ...record, status: 'successful' as const, finished: Date.now(), results: RESULTS };
-  await storage.catalogue.write([storage.catalogue.jobs.set(id, end)]);
+  await storage.catalogue.write(storage.catalogue.jobs.set(end));
   await eventually('its former run ends', async () => {
     await service.cancel(id);
     return service.active.length === 0;
   });
-  await storage.catalogue.write([storage.catalogue.jobs.set(id, end)]);
+  await storage.catalogue.write(storage.catalogue.jobs.set(end));
   const { status, error } = await service.get(id);
   assert.deepEqual([status, error?.message], ['failed', 'at b']);
 });

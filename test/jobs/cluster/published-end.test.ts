@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
-import { JobEntries, jobSummaryOf } from '../../../src/jobs/cluster/entries.js';
+import { entrySummaryOf, JobEntries } from '../../../src/jobs/cluster/entries.js';
 import { ClusterJobRegistry, JobArtifacts } from '../../../src/jobs/cluster/registry.js';
 import { type JobRecord, newVersion, Storage } from '../../../src/storage/index.js';
 import { faultyObjects } from '../../coordination/faulty-stores.js';
@@ -40,7 +40,7 @@ test('an end that is published at the second attempt leaves nothing of the first
     finished: 2,
     ...{ message: '', inputs: {}, lines: 0, tiles: { total: 0, done: 0, failed: 0, skipped: 0 } },
   };
-  await entries.create({ home: 'a', job: { ...jobSummaryOf(job), status: 'running' } });
+  await entries.create({ home: 'a', job: { ...entrySummaryOf(job), status: 'running' } });
   await registry.publishLate(job, (await entries.get(job.id))!);
   assert.equal(failures.length, 1);
   const { entry, isLive } = (await entries.get(job.id))!;
