@@ -90,20 +90,26 @@ function questions(item: string): Question[] {
       { path: `/xyz/${id}/tilejson.json` },
       { path: `/xyz/${id}/tilejson.json?expression=ndvi` },
     );
-  for (const id of ['fields', 'hills', 'squares'])
-    for (const z of [9, 11, 13]) {
-      const { x, y } = mapTileAt(z, LON, LAT);
-      asked.push(
-        { path: `/xyz/${id}/${z}/${x}/${y}.png` },
-        { path: `/xyz/${id}/${z}/${x + 1}/${y}.png?assets=nir&datetime=2024-06-01/2024-06-10` },
-        { path: `/xyz/${id}/${z}/${x}/${y}@2x.webp?expression=ndvi&rescale=0,1&resampling=bilinear` },
-        { path: `/xyz/${id}/${z}/${x}/${y}.png?expression=none` },
-      );
-    }
-  for (const geometry of [POINT, square(0.004), square(0.08)])
-    for (const expression of ['ndvi', 'red > 700', 'nir'])
-      asked.push({ path: '/timeseries', body: { geometry, expression } });
+  for (const [id, z] of [
+    ['fields', 9],
+    ['fields', 13],
+    ['hills', 11],
+    ['squares', 9],
+    ['squares', 13],
+  ] as const) {
+    const { x, y } = mapTileAt(z, LON, LAT);
+    asked.push(
+      { path: `/xyz/${id}/${z}/${x}/${y}.png` },
+      { path: `/xyz/${id}/${z}/${x + 1}/${y}.png?assets=nir&datetime=2024-06-01/2024-06-10` },
+      { path: `/xyz/${id}/${z}/${x}/${y}@2x.webp?expression=ndvi&rescale=0,1&resampling=bilinear` },
+      { path: `/xyz/${id}/${z}/${x}/${y}.png?expression=none` },
+    );
+  }
   asked.push(
+    { path: '/timeseries', body: { geometry: POINT, expression: 'ndvi' } },
+    { path: '/timeseries', body: { geometry: POINT, expression: 'nir' } },
+    { path: '/timeseries', body: { geometry: square(0.004), expression: 'red > 700' } },
+    { path: '/timeseries', body: { geometry: square(0.08), expression: 'ndvi' } },
     { path: '/timeseries', body: { geometry: square(0.05), expression: 'none' } },
     { path: '/timeseries', body: { geometry: square(0.05), expression: '1 +' } },
     { path: '/timeseries', body: { geometry: square(0.05), expression: 'ndvi', collections: ['fields'] } },
@@ -196,16 +202,27 @@ test('every node of a cluster answers as one node with everything', { skip: noEt
   const statuses = new Set([...expected.values()].map(({ status }) => status));
   assert.deepEqual([...statuses].sort(), [200, 400, 404]);
 
-  const sameFrom = async (servers: Server[]) => {
-    for (const server of servers)
-      for (const [question, answer] of expected)
-        assert.deepEqual(
-          await answerOf(server, question),
-          answer,
-          `${server.url}${question.path} ${JSON.stringify(question.body)}`,
-        );
+  const sameFrom = async (server: Server, some: Question[]) => {
+    for (const question of some)
+      assert.deepEqual(
+        await answerOf(server, question),
+        expected.get(question),
+        `${server.url}${question.path} ${JSON.stringify(question.body)}`,
+      );
   };
-  await t.test('all routes, through each node', () => sameFrom(nodes));
+  /** Asks the nodes in turn, so that each has about as many questions. */
+  const inTurn = async (servers: Server[]) => {
+    for (const [turn, server] of servers.entries())
+      await sameFrom(
+        server,
+        asked.filter((_, i) => i % servers.length === turn),
+      );
+  };
+  await t.test('all routes, through each node', async () => {
+    await sameFrom(a, asked);
+    // With two owners of each slot, every node lacks some of the tiles.
+    await inTurn([b, c]);
+  });
 
   await t.test('a picture changes with the commits of another node', async () => {
     const { x, y } = mapTileAt(11, LON, LAT);
@@ -216,12 +233,12 @@ test('every node of a cluster answers as one node with everything', { skip: noEt
     await Promise.all([ingest(alone, scene, inputs), ingest(c, scene, inputs)]);
     await until('the change is visible', async () => (await answerOf(a, { path })).etag !== before.etag);
     for (const question of asked) expected.set(question, await answerOf(alone, question));
-    await sameFrom([a, b]);
+    await inTurn([b, a]);
   });
 
   await t.test('all answers stay complete without one node', async () => {
     await ended(b.process, 'SIGKILL');
-    await sameFrom([a, c]);
+    await inTurn([a, c]);
   });
 
   await t.test('an answer reports the slots that it lacks', async () => {
