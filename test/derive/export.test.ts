@@ -10,6 +10,7 @@ import { MosaicImage, mosaicGrid } from '../../src/derive/export.js';
 import { DerivePool, type ExportResults, exportProcess } from '../../src/derive/index.js';
 import { localQueries } from '../../src/dht/index.js';
 import { geohash } from '../../src/grid/index.js';
+import type { TilewrightNode } from '../../src/node.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import { Storage } from '../../src/storage/index.js';
@@ -18,36 +19,27 @@ import { atEnd } from '../support/at-end.js';
 import { tilewright } from '../support/command.js';
 import { hasGdal } from '../support/gdal.js';
 import { putModel } from '../support/models.js';
-import { testNode, tilesOf } from '../support/node.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runProcess } from '../support/process.js';
-import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
+import { runJob } from '../support/run-job.js';
+import { type SceneOptions, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 import { randomly, runProcess as runDerive, storeScene } from './tiles.js';
 
 test('an exported image has the pixels of the tiles', async (t) => {
-  const folder = await tempFolder(t);
-  const data = join(folder, 'data');
-  const run = (...args: string[]) => tilewright(...args, '--data', data);
-  for (const [i, edge] of [0, 150].entries()) {
-    const scene = await writeTestScene(join(folder, `s${i}.tif`), { seed: i + 1, edge });
-    const when = ['--id', `s${i}`, '--datetime', `2024-06-0${i + 1}T10:00:00Z`];
-    assert.equal((await run('ingest', scene, ...when, ...SCENE_FLAGS)).code, 0);
-  }
-  const exported = async (name: string, ...more: string[]) => {
-    const path = join(folder, name);
-    const done = await run('export', '--bands', 'red', '--output', path, ...more);
-    assert.equal(done.code, 0, done.stderr);
-    return { path, stderr: done.stderr, ...(await readRaster(path)) };
-  };
-  const first = await exported('first.tif', '--datetime', '2024-06-01');
-  const second = await exported('second.tif', '--datetime', '2024-06-02');
-  const both = await exported('both.tif');
+  const { folder, data, run, output } = await folderWith(t, [{ seed: 1 }, { seed: 2, edge: 150 }]);
+  const command = await run('export', '--bands', 'red', '--output', output);
+  assert.equal(command.code, 0, command.stderr);
   assert.match(
-    both.stderr,
+    command.stderr,
     /^warning: the image mixes 2 dates, 2024-06-01 to 2024-06-02: .* with --datetime$/m,
   );
-  assert.equal(first.stderr, '');
-  const node = await testNode(t, data);
+  const both = await readRaster(output);
+  const node = await openData(t, data);
+  const exportedAt = async (day: string) =>
+    readRaster(await imageOf(node, { bands: ['red'], filter: { datetime: during(day, day) } }));
+  const first = await exportedAt('2024-06-01');
+  const second = await exportedAt('2024-06-02');
   const tiles = await tilesOf(node);
   if (hasGdal) {
     const files = tiles
@@ -91,13 +83,7 @@ test('an exported image has the pixels of the tiles', async (t) => {
 });
 
 test('an export without tiles, or of a band that no tile has, makes no file', async (t) => {
-  const folder = await tempFolder(t);
-  const data = join(folder, 'data');
-  const output = join(folder, 'out.tif');
-  const scene = await writeTestScene(join(folder, 's.tif'), { seed: 1 });
-  const run = (...args: string[]) => tilewright(...args, '--data', data);
-  const when = ['--id', 's', '--datetime', '2024-06-01T10:00:00Z'];
-  assert.equal((await run('ingest', scene, ...when, ...SCENE_FLAGS)).code, 0);
+  const { run, output } = await folderWith(t, [{ seed: 1 }]);
   for (const [flags, code] of [
     [['--layer', 'ndvi'], /TW_WRANGLE_EXPORT_NOTHING/],
     [['--bands', 'absent'], /TW_WRANGLE_NO_BAND/],
@@ -112,47 +98,62 @@ test('an export without tiles, or of a band that no tile has, makes no file', as
 });
 
 test('an export of several collections needs their names', async (t) => {
-  const folder = await tempFolder(t);
-  const data = join(folder, 'data');
-  const output = join(folder, 'out.tif');
-  const scene = await writeTestScene(join(folder, 's.tif'), { seed: 1 });
-  const run = (...args: string[]) => tilewright(...args, '--data', data);
-  const when = ['--id', 's', '--datetime', '2024-06-01T10:00:00Z'];
-  for (const name of ['one', 'two'])
-    assert.equal((await run('ingest', scene, ...when, ...SCENE_FLAGS, '--collection', name)).code, 0);
-  const exported = (...names: string[]) =>
-    run('export', '--bands', 'red', '--output', output, ...names.flatMap((name) => ['--collection', name]));
-  const { code, stderr } = await exported();
-  assert.equal(code, 1);
-  assert.match(
-    stderr,
-    /belong to the collections one and two: .*--collection one \[TW_WRANGLE_EXPORT_COLLECTIONS\]/,
-  );
-  assert.ok(!existsSync(output));
-  for (const names of [['one'], ['one', 'two']]) assert.equal((await exported(...names)).code, 0);
+  const { data, run, output } = await folderWith(t, [{ collection: 'one' }, { collection: 'two' }]);
+  const node = await openData(t, data);
+  const refused = await runJob(node, 'export', { bands: ['red'] });
+  assert.equal(refused.error?.code, 'TW_WRANGLE_EXPORT_COLLECTIONS');
+  assert.match(refused.error.message, /belong to the collections one and two: .*--collection one$/);
+  await imageOf(node, { bands: ['red'], filter: { collections: ['one'] } });
+  await node.close();
+  const names = ['--collection', 'one', '--collection', 'two'];
+  assert.equal((await run('export', '--bands', 'red', '--output', output, ...names)).code, 0);
 });
 
-/** A data folder with a scene of each day; on the second day its western `edge` columns lack data, and its eastern part is cloud. */
-async function twoDates(t: Parameters<typeof tempFolder>[0], edge = 0) {
+/** Opens a node with one thread for each kind of work: the load of a thread takes longer than the work of these tests. */
+const openData = (t: Parameters<typeof tempFolder>[0], data: string) => testNode(t, data, { cores: 1 });
+
+/** A data folder with a scene of each day from 2024-06-01 on. */
+async function folderWith(
+  t: Parameters<typeof tempFolder>[0],
+  scenes: (SceneOptions & { collection?: string })[],
+) {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
-  const run = (...args: string[]) => tilewright(...args, '--data', data);
-  for (const [i, cloud] of [0, 40].entries()) {
-    const scene = await writeTestScene(join(folder, `s${i}.tif`), { seed: i + 1, cloud, edge: i * edge });
-    const when = ['--id', `s${i}`, '--datetime', `2024-06-0${i + 1}T10:00:00Z`];
-    assert.equal((await run('ingest', scene, ...when, ...SCENE_FLAGS)).code, 0);
+  const node = await openData(t, data);
+  for (const [i, { collection = 'test', ...options }] of scenes.entries()) {
+    const href = await writeTestScene(join(folder, `s${i}.tif`), options);
+    const about = { id: `s${i}`, datetime: `2024-06-0${i + 1}T10:00:00Z`, collection };
+    const { failed } = await ingest(node, { href, ...about, scale: 0.0001, maskBand: 5, precision: 6 });
+    assert.deepEqual(failed, []);
   }
-  return { data, run, output: join(folder, 'out.tif') };
+  await node.close();
+  const run = (...args: string[]) => tilewright(...args, '--data', data);
+  return { folder, data, run, output: join(folder, 'out.tif') };
+}
+
+const during = (first: string, last: string) => `${first}T00:00:00Z/${last}T23:59:59Z`;
+
+/** Exports on a node, and returns the path of the image. */
+async function imageOf(node: TilewrightNode, inputs: object): Promise<string> {
+  const { id, results, error } = await runJob<ExportResults>(node, 'export', inputs);
+  assert.equal(error, undefined);
+  return node.storage.results.path(id, results.file);
+}
+
+/** A data folder with a scene of each day; on the second day its western `edge` columns lack data, and its eastern part is cloud. */
+function twoDates(t: Parameters<typeof tempFolder>[0], edge = 0) {
+  return folderWith(t, [{ seed: 1 }, { seed: 2, cloud: 40, edge }]);
 }
 
 test('the layer of cloud removal has filled tiles and the raw tiles without cloud', async (t) => {
   const { data, run, output } = await twoDates(t);
   const layer = ['export', '--layer', 'cloud-removal', '--output', output];
-  const untrained = await run(...layer);
-  assert.equal(untrained.code, 1);
-  assert.match(untrained.stderr, /cloud-removal has no tiles yet: .*"tilewright predict cloud-removal"/);
-  assert.ok(!existsSync(output));
-  const node = await testNode(t, data);
+  const node = await openData(t, data);
+  const untrained = await runJob(node, 'export', { layer: 'cloud-removal' });
+  assert.match(
+    untrained.error!.message,
+    /cloud-removal has no tiles yet: .*"tilewright predict cloud-removal"/,
+  );
   const tiles = await tilesOf(node);
   const cloudy = tiles.find(({ cloudCover }) => cloudCover! > 20 && cloudCover! < 80)!;
   // The tile that a model has filled, and for each other cell the newest tile without cloud.
@@ -168,14 +169,17 @@ test('the layer of cloud removal has filled tiles and the raw tiles without clou
   const one = await run(...layer, '--datetime', '2024-06-02', ...where);
   assert.match(one.stdout, /out\.tif: 1 tile \(1 filled, 0 without cloud\),/);
   // Without a tile that a model has filled, the image would be that of the raw tiles.
-  const raw = await run(...layer, '--datetime', '2024-06-01');
-  assert.match(raw.stderr, /cloud-removal has tiles, but none at this time .*EXPORT_NOTHING\]/);
+  const again = await openData(t, data);
+  const inputs = { layer: 'cloud-removal', filter: { datetime: during('2024-06-01', '2024-06-01') } };
+  const raw = await runJob(again, 'export', inputs);
+  assert.equal(raw.error?.code, 'TW_WRANGLE_EXPORT_NOTHING');
+  assert.match(raw.error.message, /cloud-removal has tiles, but none at this time /);
 });
 
 test('the layer of an index has its bands, and says why it is empty', async (t) => {
   const { data, run, output } = await twoDates(t, 20);
   const layer = ['export', '--layer', 'ndvi', '--output', output];
-  const node = await testNode(t, data);
+  const node = await openData(t, data);
   const tiles = (await tilesOf(node)).sort((a, b) => b.coverage - a.coverage);
   // Its cell lacks data at the edge on the second day.
   const west = tiles.findLast(({ coverage, scene }) => scene === 's1' && coverage > 20)!;
@@ -192,6 +196,19 @@ test('the layer of an index has its bands, and says why it is empty', async (t) 
     [exported.tiles, exported.dates, exported.bands],
     [2, ['2024-06-01', '2024-06-02'], ['ndvi']],
   );
+  for (const [more, reason] of [
+    [{ datetime: during('1999-01-01', '1999-12-31') }, /ndvi has tiles, but none at this time \(datetime\)$/],
+    [{ bbox: [1, 1, 2, 2] }, /ndvi has tiles, but none in this region$/],
+    [
+      { bbox: [1, 1, 2, 2], datetime: during('1999-01-01', '1999-12-31') },
+      /none at this time \(datetime\) in this region$/,
+    ],
+    [{ platform: 'other' }, /ndvi has tiles, but none that match the filter$/],
+  ] as const) {
+    const { error } = await runJob(node, 'export', { layer: 'ndvi', filter: more });
+    assert.equal(error?.code, 'TW_WRANGLE_EXPORT_NOTHING');
+    assert.match(error.message, reason);
+  }
   await node.close();
   const none = await run('predict', other.id, '--datetime', '2024-06-02');
   assert.match(
@@ -205,13 +222,6 @@ test('the layer of an index has its bands, and says why it is empty', async (t) 
   const { metadata } = (await readRaster(output)).header;
   assert.equal(metadata!['LAYER'], 'ndvi');
   assert.match(metadata!['MODEL']!, new RegExp(`^${id} [^,]+$`));
-  for (const [flags, reason] of [
-    [['--datetime', '1999'], /ndvi has tiles, but none at this time \(datetime\) \[TW_/],
-    [['--bbox', '1,1,2,2'], /ndvi has tiles, but none in this region \[TW_/],
-    [['--bbox', '1,1,2,2', '--datetime', '1999'], /none at this time \(datetime\) in this region \[TW_/],
-    [['--platform', 'other'], /ndvi has tiles, but none that match the filter \[TW_/],
-  ] as const)
-    assert.match((await run(...layer, ...flags)).stderr, reason);
   const png = await run('export', '--layer', 'ndvi', '--output', 'b.png');
   assert.equal(png.code, 2);
   assert.match(png.stderr, /must end in \.tif or \.tiff/);
@@ -221,23 +231,10 @@ test(
   'overviews of exported codes are codes of pixels, and those of measurements are means',
   needsGdal,
   async (t) => {
-    const folder = await tempFolder(t);
-    const data = join(folder, 'data');
-    const scene = await writeTestScene(join(folder, 's.tif'), { width: 600, height: 540, cloud: 40 });
-    const when = ['--id', 's', '--datetime', '2024-06-01T10:00:00Z'];
-    assert.equal((await tilewright('ingest', scene, ...when, ...SCENE_FLAGS, '--data', data)).code, 0);
+    const { folder, data } = await folderWith(t, [{ width: 600, height: 540, cloud: 40 }]);
+    const node = await openData(t, data);
     for (const band of ['mask', 'where(mask == 2, 1, 0)', 'red']) {
-      const output = join(folder, 'out.tif');
-      const { code, stderr } = await tilewright(
-        'export',
-        '--bands',
-        band,
-        '--output',
-        output,
-        '--data',
-        data,
-      );
-      assert.equal(code, 0, stderr);
+      const output = await imageOf(node, { bands: [band] });
       const half = join(folder, 'half.tif');
       gdal('gdal_translate', '-q', '-oo', 'OVERVIEW_LEVEL=0', output, half);
       const full = await readRaster(output);
