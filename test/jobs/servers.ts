@@ -27,7 +27,7 @@ export interface Server {
   log: () => string;
 }
 
-/** Where requests go. */
+/** The server that a request goes to. */
 type Address = Pick<Server, 'url'>;
 
 /** Three settled nodes. They stop with the test, and their folder is removed. */

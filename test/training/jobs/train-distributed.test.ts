@@ -54,7 +54,7 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
   const ids = await Promise.all([a, b, c].map(nodeId));
   // Far enough from each other to be in slots of several nodes.
   const href = await Promise.all(
-    Array.from({ length: 8 }, (_, cell) =>
+    Array.from({ length: 5 }, (_, cell) =>
       writeTestScene(join(servers.folder, `p${cell}.tif`), {
         ...{ width: 300, height: 300, seed: 1 + cell, x: 500_000 + 60_000 * cell, edge: 0, cloud: 0 },
       }),
@@ -192,15 +192,19 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
     );
   });
 
-  await t.test('the same seed gives the same model', async () => {
-    const again = await resultsOf<TrainResults>(a, await startJob(c, 'train', training));
-    assert.deepEqual(again.models[0]!.metrics, trained.models[0]!.metrics);
-  });
-
-  await t.test('jobs of several nodes do not wait for each other', async () => {
-    const started = await Promise.all([a, b, c].map((server) => startJob(server, 'train', training)));
-    for (const id of started) assert.equal((await resultsOf<TrainResults>(a, id)).models.length, 1);
-  });
+  await t.test(
+    'jobs of several nodes do not wait for each other, and the same seed gives the same model',
+    async () => {
+      const started = await Promise.all([a, b, c].map((server) => startJob(server, 'train', training)));
+      for (const id of started) {
+        const { models } = await resultsOf<TrainResults>(a, id);
+        assert.deepEqual(
+          models.map(({ metrics }) => metrics),
+          [trained.models[0]!.metrics],
+        );
+      }
+    },
+  );
 
   await t.test('nobody gets in without the secret', async () => {
     const { hostname, port } = new URL(a.url);
