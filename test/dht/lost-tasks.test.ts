@@ -4,10 +4,13 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { resultsOf, startJob } from '../jobs/servers.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { runJob } from '../support/run-job.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
-import { ended, freePort, get, isSettled, json, type Server, serve, until } from './server-processes.js';
+import { ended, freePort, get, isSettled, type Server, serve, until } from './server-processes.js';
 
 interface Job {
   jobID: string;
@@ -16,26 +19,7 @@ interface Job {
   tiles: { done: number };
 }
 
-async function startSplit({ url }: Server): Promise<string> {
-  const answer = await fetch(`${url}/processes/split/execution`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', prefer: 'respond-async' },
-    body: JSON.stringify({ inputs: { precision: 7 } }),
-  });
-  assert.equal(answer.status, 201, await answer.clone().text());
-  return ((await answer.json()) as Job).jobID;
-}
-
 const jobOf = (server: Server, id: string) => get<Job>(server, `/jobs/${id}`);
-
-async function succeeds(server: Server, id: string): Promise<void> {
-  await until('the job has ended', async () => {
-    const { status } = await jobOf(server, id);
-    return !['accepted', 'running'].includes(status);
-  });
-  const { status, message } = await jobOf(server, id);
-  assert.equal(status, 'successful', message);
-}
 
 /** The ids of all tiles, as a node reports them. */
 async function allTiles(server: Server): Promise<string[]> {
@@ -71,27 +55,28 @@ test('the tasks of a dead node are done by others, and all tiles are made once',
   const folder = await tempFolder(t);
   await mkdir(join(folder, 'store'));
   const etcd = await EtcdCluster.start(t);
-  const alone = serve(t, folder, await freePort());
+  const alone = await testNode(t, join(folder, 'alone'), { cores: 1 });
   const ports = [await freePort(), await freePort(), await freePort()];
   const [a, b, c] = ports.map((port) => serve(t, folder, port, etcd)) as [Server, Server, Server];
   for (const server of [a, b, c]) await until(`${server.url} settled`, () => isSettled(server));
-  const path = await writeTestScene(join(folder, 'scene.tif'), { width: 600, height: 600 });
-  const flags = ['--datetime', '2024-06-01T10:00:00Z', '--collection', 'c', '--precision', '6'];
-  for (const { url } of [alone, a]) await json('ingest', path, ...flags, '--server', url);
+  const path = await writeTestScene(join(folder, 'scene.tif'), { width: 260, height: 260 });
+  const scene = { href: path, datetime: '2024-06-01T10:00:00Z', collection: 'c', precision: 6 };
+  await resultsOf(a, await startJob(a, 'ingest', scene));
+  await ingest(alone, scene);
 
   const victim = await firstOwner([a, b, c], (await allTiles(a))[0]!);
   const [asked, other] = [a, b, c].filter((server) => server !== victim) as [Server, Server];
-  const job = await startSplit(asked);
+  const job = await startJob(asked, 'split', { precision: 7 }, { prefer: 'respond-async' });
   let { status, tiles } = await jobOf(asked, job);
   for (; tiles.done === 0; { status, tiles } = await jobOf(asked, job)) {
     assert.ok(status === 'accepted' || status === 'running', 'it must not end before the node dies');
     await sleep(50);
   }
   await ended(victim.process, 'SIGKILL');
-  await succeeds(asked, job);
+  await resultsOf(asked, job);
 
-  await succeeds(alone, await startSplit(alone));
-  const expected = await allTiles(alone);
+  await runJob(alone, 'split', { precision: 7 });
+  const expected = (await tilesOf(alone)).map(({ id }) => id).sort();
   assert.ok(expected.length > 300);
   for (const server of [asked, other]) assert.deepEqual(await allTiles(server), expected);
 });
