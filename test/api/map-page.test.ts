@@ -1,14 +1,14 @@
 /** The map page: its files, and its behaviour in a real browser. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import type { Locator, Page } from 'playwright-core';
+import { after, before, type TestContext, test } from 'node:test';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { nodeWithScenes, pictureOf } from '../imagery/maps.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
-import { atEnd } from '../support/at-end.js';
-import { needsChromium, withPage } from '../support/chromium.js';
+import { atEnd, suiteContext } from '../support/at-end.js';
+import { chromium, needsChromium, startBrowser, withPageOf } from '../support/chromium.js';
 import { ingest, testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -18,8 +18,20 @@ const SCENES = [
   { datetime: '2024-07-01T10:00:00Z', cloud: 0, seed: 3 },
 ];
 
-test('all resources of the page are served, and external ones are forbidden', async (t) => {
-  const { node } = await nodeWithScenes(t, []);
+const suite = suiteContext();
+/** Most tests read this node, and change nothing. */
+let node: TilewrightNode;
+let url: string;
+let browser: Browser;
+
+before(async () => {
+  ({ node } = await nodeWithScenes(suite, SCENES));
+  url = await node.listen('127.0.0.1', 0);
+  if (chromium) browser = await startBrowser();
+});
+after(() => browser?.close());
+
+test('all resources of the page are served, and external ones are forbidden', async () => {
   const get = (url: string, headers = {}) => node.server.inject({ url, headers });
   const page = await get('/map');
   assert.match(String(page.headers['content-type']), /text\/html/);
@@ -46,7 +58,7 @@ test('all resources of the page are served, and external ones are forbidden', as
 });
 
 /**
- * Opens the page of a server in a browser of its own and closes it after `look`. Fails where a script failed, something was
+ * Opens the page of a server and closes it after `look`. Fails where a script failed, something was
  * written to the console, an answer was an error (other than what is `expected`), or another host was asked.
  */
 async function inBrowser(
@@ -55,7 +67,7 @@ async function inBrowser(
   look: (page: Page) => Promise<void>,
   expected = /^$/,
 ): Promise<void> {
-  await withPage(width, async (page) => {
+  await withPageOf(browser, width, async (page) => {
     const complaints: string[] = [];
     page.on('console', (message) => complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(error.message));
@@ -88,9 +100,8 @@ function drawn(picture: Locator): Promise<{ src: string; pixels: number[] }> {
   });
 }
 
-test('a browser shows the map, and the dates and values of a place', needsChromium, async (t) => {
-  const { node } = await nodeWithScenes(t, SCENES);
-  await inBrowser(await node.listen('127.0.0.1', 0), 1200, async (page) => {
+test('a browser shows the map, and the dates and values of a place', needsChromium, async () => {
+  await inBrowser(url, 1200, async (page) => {
     const box = (await page.locator('#map').boundingBox())!;
     const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
 
@@ -256,9 +267,7 @@ test(
   },
 );
 
-test('a link restores the state of the page and the legend', needsChromium, async (t) => {
-  const { node } = await nodeWithScenes(t, SCENES);
-  const url = await node.listen('127.0.0.1', 0);
+test('a link restores the state of the page and the legend', needsChromium, async () => {
   const { features } = (await node.server.inject('/search?limit=1&sortby=-pixel_coverage')).json();
   // A corner of cells: up to four of them touch it.
   const [lon, lat] = features[0].bbox as number[];
@@ -327,9 +336,7 @@ test('if reads need a token, the page asks for it and shows the map with it', ne
   await inBrowser(url, 1200, look, /\b401\b/);
 });
 
-test('the map shows land without tiles, on both sides of the antimeridian', needsChromium, async (t) => {
-  const { node } = await nodeWithScenes(t, SCENES.slice(1, 2));
-  const url = await node.listen('127.0.0.1', 0);
+test('the map shows land without tiles, on both sides of the antimeridian', needsChromium, async () => {
   const look = async (page: Page) => {
     await page.waitForSelector('.leaflet-tile-loaded');
     /** Opacity of the land at places, when the view is drawn. */
@@ -386,9 +393,8 @@ test('the map shows land without tiles, on both sides of the antimeridian', need
   await inBrowser(url, 1200, look, /willReadFrequently/);
 });
 
-test('the page fits a phone', needsChromium, async (t) => {
-  const { node } = await nodeWithScenes(t, SCENES.slice(1, 2));
-  await inBrowser(await node.listen('127.0.0.1', 0), 390, async (page) => {
+test('the page fits a phone', needsChromium, async () => {
+  await inBrowser(url, 390, async (page) => {
     await page.waitForSelector('.leaflet-tile-loaded');
     const map = (await page.locator('#map').boundingBox())!;
     assert.ok(map.width === 390 && map.height > 300, 'the map has the width');

@@ -18,12 +18,12 @@ export interface NodeOptions {
 
 /** A node with a collection `test` of scenes from `writeTestScene`: blue, green, red, nir and cloud. */
 export async function nodeWithScenes(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   scenes: DatedScene[],
   { grid = 'geohash', precision = 6 }: NodeOptions = {},
 ): Promise<{ node: TilewrightNode; folder: string }> {
   const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
+  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
   for (const [i, { datetime, ...options }] of scenes.entries()) {
     const path = await writeTestScene(join(folder, `${i}.tif`), options);
     await ingest(node, {
