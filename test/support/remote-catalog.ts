@@ -1,5 +1,7 @@
 /** A small STAC API with Items of Sentinel-2 whose files are served by range requests. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { randomStream } from '../../src/utils/random.js';
@@ -39,7 +41,7 @@ export async function remoteCatalog(
   const server = await rangeServer(t, folder);
   const items: Record<string, unknown>[] = [];
   for (const [i, id] of ids.entries()) {
-    await writeProduct(join(folder, id), i, pixel);
+    await cp(await productOf(i, pixel), join(folder, id), { recursive: true });
     items.push(describe(id, i, (file) => `${server.url}/${id}/${file}`));
     await writeFile(join(folder, id, 'item.json'), JSON.stringify(describe(id, i, (file) => `./${file}`)));
   }
@@ -68,6 +70,23 @@ export async function remoteCatalog(
     };
   });
   return { api, server, folder, items };
+}
+
+/** Folders of the products that this process has made: all tests of a file have the same ones. */
+const products = new Map<string, Promise<string>>();
+
+function productOf(index: number, pixel: number): Promise<string> {
+  const key = `${index} ${pixel}`;
+  const made = products.get(key) ?? madeOnce(index, pixel);
+  products.set(key, made);
+  return made;
+}
+
+async function madeOnce(index: number, pixel: number): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tilewright-products-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  await writeProduct(folder, index, pixel);
+  return folder;
 }
 
 async function writeProduct(folder: string, index: number, pixel: number): Promise<void> {
