@@ -46,7 +46,7 @@ async function startNodes(t: TestContext, shared: string, own: string): Promise<
 }
 
 async function settled({ server }: TilewrightNode): Promise<void> {
-  for (let tries = 0; tries < 600; tries++, await sleep(50)) {
+  for (let tries = 0; tries < 150; tries++, await sleep(200)) {
     const { slots } = (await server.inject('/cluster/placement')).json<{ slots: { state: string }[][] }>();
     if (slots.every((owners) => owners.length === 2 && owners.every(({ state }) => state === 'available')))
       return;
@@ -84,7 +84,7 @@ test('the nodes of a cluster read a remote scene together', { skip: noEtcd }, as
   const nodes = await startNodes(t, catalog.server.host, other.server.host);
   const [first, second, third] = nodes as [TilewrightNode, TilewrightNode, TilewrightNode];
   const hosts = { hosts: [catalog.server.host, other.server.host], anyPublic: false };
-  const single = await testNode(t, join(await tempFolder(t), 'single'), { hosts });
+  const single = await testNode(t, join(await tempFolder(t), 'single'), { hosts, cores: 1 });
   const inputsOf = ({ api }: RemoteCatalog, more: object = {}) => ({
     ...{ stac: { url: api }, bbox: REGION, precision: PRECISION },
     ...more,

@@ -24,7 +24,7 @@ export async function runRequest<Results>(
     if (status === 'failed') return { id, status, error, results };
     if (status === 'successful')
       return { id, status, results: (await server.inject(`/jobs/${id}/results`)).json() };
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
 
