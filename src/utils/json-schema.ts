@@ -40,7 +40,10 @@ export const objectOf = (members: object, optional: object = {}) => ({
   properties: { ...members, ...optional },
 });
 
-/** Ajv would first have to compile the schema of all schemas, which takes longer than a request. A test checks the inputs of processes. */
+/**
+ * Ajv would first have to compile the schema of all schemas, which takes longer than a request, and each node would do so at the first
+ * error of another node. A test checks the inputs of processes.
+ */
 const OPTIONS = {
   meta: false,
   strict: false,
@@ -102,7 +105,7 @@ export function requestCheck(schema: object): Check {
 export function messageCheck(schema: object): Check {
   let validate: ValidateFunction | undefined;
   return (value) => {
-    sharedMessageAjv ??= new Ajv({ strict: false, strictNumbers: true });
+    sharedMessageAjv ??= new Ajv({ meta: false, strict: false, strictNumbers: true, validateSchema: false });
     validate ??= sharedMessageAjv.compile(schema);
     return validate(value) ? undefined : textOf(validate.errors as Fault[]);
   };
