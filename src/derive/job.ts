@@ -486,7 +486,7 @@ function concludeResults(results: DeriveResults, { message }: Pick<JobContext, '
 /** Threads that make tiles from tiles. They are started once and kept. */
 export class DerivePool extends TaskPool<DeriveHandlers> {
   constructor(threads: number) {
-    super(new URL('./worker.js', import.meta.url), threads);
+    super(new URL('./worker.bundle.js', import.meta.url), threads);
   }
 
   /** Resolves to null if the inputs make no tile. */

@@ -63,7 +63,7 @@ async function probeEngine(
   name: EngineName,
   { packagesFrom, timeoutMs = 60_000 }: EngineChoice,
 ): Promise<ProbeResult> {
-  const child = new EngineProcess<ProbeHandlers>(new URL('./probe.js', import.meta.url), name, {
+  const child = new EngineProcess<ProbeHandlers>(new URL('./probe.bundle.js', import.meta.url), name, {
     quiet: true,
   });
   const signal = AbortSignal.timeout(timeoutMs);

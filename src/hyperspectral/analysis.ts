@@ -392,7 +392,7 @@ export async function readTile(
 /** Threads that read the spectra of tiles. They are started once and kept. */
 export class HyperspectralPool extends TaskPool<HyperspectralHandlers> {
   constructor(threads: number) {
-    super(new URL('./worker.js', import.meta.url), threads);
+    super(new URL('./worker.bundle.js', import.meta.url), threads);
   }
 
   /** Returns null if no pixel of the tile is clear and holds data in every band. */

@@ -152,7 +152,7 @@ export class ImageService {
     cores = availableParallelism(),
     cacheBytes = BLOCK_CACHE_BYTES,
   }: ImageServiceOptions) {
-    this.pool = new TaskPool(new URL('./worker.js', import.meta.url), cores);
+    this.pool = new TaskPool(new URL('./worker.bundle.js', import.meta.url), cores);
     this.renderQueue = new RenderQueue(cores, MAX_QUEUED_RENDERS);
     this.finder = finder;
     this.owners = owners;

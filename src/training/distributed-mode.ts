@@ -62,7 +62,7 @@ export class RankProcess {
     engine: EngineName,
     threads: number,
   ) {
-    const script = new URL('./distributed/worker.js', import.meta.url);
+    const script = new URL('./distributed/worker.bundle.js', import.meta.url);
     this.process = new EngineProcess(script, engine, { threads, streams: 2 });
   }
 

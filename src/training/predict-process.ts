@@ -78,7 +78,7 @@ export class PredictPool implements TileMaker<PredictTask> {
     engine: EngineName,
     readonly threads: number,
   ) {
-    this.pool = new EnginePool(new URL('./predict-worker.js', import.meta.url), engine, threads);
+    this.pool = new EnginePool(new URL('./predict-worker.bundle.js', import.meta.url), engine, threads);
   }
 
   /** If a child dies, only its tile fails. Throws TW_TRAIN_PREDICT, the reason of the signal, and the errors of the child. */

@@ -17,7 +17,7 @@ export interface CellProgress extends EpochLosses {
 const MAX_ATTEMPTS = 2;
 
 /** Script of the child processes, which answer `TrainingHandlers`. */
-export const TRAINING_WORKER = new URL('./train-worker.js', import.meta.url);
+export const TRAINING_WORKER = new URL('./train-worker.bundle.js', import.meta.url);
 
 interface TrainerOptions {
   /** As returned by `selectEngine`. */

@@ -47,7 +47,7 @@ test('the entry of a worker or child process loads only the packages that it nee
     if (!name.endsWith('.js') || name.startsWith('api')) continue;
     const file = new URL(name, source);
     for (const [, path] of readFileSync(file, 'utf8').matchAll(
-      /new URL\('(\.[^']+)\.js', import\.meta\.url\)/g,
+      /new URL\('(\.[^']+?)(?:\.bundle)?\.js', import\.meta\.url\)/g,
     )) {
       const entry = new URL(`${path}.js`, file);
       if (existsSync(entry)) entries.add(entry.href.slice(source.href.length));

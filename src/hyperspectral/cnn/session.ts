@@ -164,7 +164,7 @@ export type NetHandlers = {
   tally: Handler<TallyTask<NetMethod>, Tally | null>;
 };
 
-const WORKER_SCRIPT = new URL('./worker.js', import.meta.url);
+const WORKER_SCRIPT = new URL('./worker.bundle.js', import.meta.url);
 
 class NetProcess extends EngineProcess<NetHandlers> {
   constructor(engine: EngineName) {

@@ -34,7 +34,7 @@ export class IngestPool {
     const room = Math.floor((GDAL_MEMORY_FRACTION * memory) / GDAL_PROCESS_BYTES);
     this.gdalProcesses = Math.max(1, Math.min(threads, room));
     this.gdal = new Semaphore(this.gdalProcesses);
-    this.pool = new WorkerPool(new URL('./worker.js', import.meta.url), threads);
+    this.pool = new WorkerPool(new URL('./worker.bundle.js', import.meta.url), threads);
   }
 
   get threads(): number {

@@ -40,7 +40,7 @@ class CheckPool {
     engine: EngineName,
     readonly threads: number,
   ) {
-    this.pool = new EnginePool(new URL('./worker.js', import.meta.url), engine, threads);
+    this.pool = new EnginePool(new URL('./worker.bundle.js', import.meta.url), engine, threads);
   }
 
   /** If a child dies, only its place fails. Throws TW_TRAIN_CHECK, the reason of the signal, and the errors of the child. */

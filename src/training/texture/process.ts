@@ -403,6 +403,6 @@ interface TextureCluster {
 /** Worker threads that compute textures. They are started once and kept. */
 export class TexturePool extends TaskPool<TextureHandlers> {
   constructor(threads: number) {
-    super(new URL('./worker.js', import.meta.url), threads);
+    super(new URL('./worker.bundle.js', import.meta.url), threads);
   }
 }
