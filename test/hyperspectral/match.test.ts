@@ -1,10 +1,11 @@
 /** Matching and anomalies as jobs, compared with the results of single pixels. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { before, test } from 'node:test';
 import type { AnomalyResults, MatchResults } from '../../src/hyperspectral/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readImage } from '../../src/raster/index.js';
+import { suiteContext } from '../support/at-end.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
@@ -40,7 +41,6 @@ const dot = (a: number[], b: number[]) => a.reduce((sum, value, i) => sum + valu
 
 /** Calls `visit` with the spectrum and the map values of each pixel that has values. */
 async function eachPixel(
-  node: TilewrightNode,
   source: string,
   visit: (spectrum: number[], values: number[], code: number | undefined) => void,
 ): Promise<void> {
@@ -70,15 +70,15 @@ async function eachPixel(
   assert.ok(count > 1000);
 }
 
-async function cubes(t: Parameters<typeof tempFolder>[0] & Parameters<typeof testNode>[0]) {
-  const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
+let node: TilewrightNode;
+const file = suiteContext();
+before(async () => {
+  const folder = await tempFolder(file);
+  node = await testNode(file, join(folder, 'data'), { cores: 1 });
   await ingest(node, { href: writeCube(folder, 'a'), collection: 'cubes', precision: 6 });
-  return node;
-}
+});
 
-test('a map has the angle to each spectrum and the best spectrum, or no data beyond the threshold', async (t) => {
-  const node = await cubes(t);
+test('a map has the angle to each spectrum and the best spectrum, or no data beyond the threshold', async () => {
   const threshold = 0.1;
   const inputs = { filter, library, threshold };
   const { status, results, error } = await runJob<MatchResults>(node, 'analyse-match', inputs);
@@ -86,7 +86,7 @@ test('a map has the angle to each spectrum and the best spectrum, or no data bey
   assert.deepEqual(results.targets[2], { code: 3, name: 'spectrum 2' });
   const targets = spectra.map(({ values }) => USED.map((band) => values[band]!));
   const found = new Set<number>();
-  await eachPixel(node, 'match', (spectrum, values, code) => {
+  await eachPixel('match', (spectrum, values, code) => {
     const angles = targets.map((one) =>
       Math.acos(dot(spectrum, one) / Math.sqrt(dot(one, one) * dot(spectrum, spectrum))),
     );
@@ -100,8 +100,7 @@ test('a map has the angle to each spectrum and the best spectrum, or no data bey
   assert.deepEqual([...found].sort(), [0, 1, 2, 3]);
 });
 
-test('the matched filter is 1 for its target, and distances are Mahalanobis distances', async (t) => {
-  const node = await cubes(t);
+test('the matched filter is 1 for its target, and distances are Mahalanobis distances', async () => {
   const { mean, covariance } = momentsOf(await pixelsOf(node, 'cubes', USED));
   const mf = await runJob<MatchResults>(node, 'analyse-match', { filter, library, method: 'mf' });
   assert.equal(mf.status, 'successful', mf.error?.message);
@@ -110,7 +109,7 @@ test('the matched filter is 1 for its target, and distances are Mahalanobis dist
     const weights = solve(covariance, less);
     return weights.map((weight) => weight / dot(weights, less));
   });
-  await eachPixel(node, 'match', (spectrum, values) => {
+  await eachPixel('match', (spectrum, values) => {
     const less = spectrum.map((value, i) => value - mean[i]!);
     for (const [k, weights] of filters.entries()) assert.ok(Math.abs(values[k]! - dot(weights, less)) < 1e-4);
   });
@@ -118,7 +117,7 @@ test('the matched filter is 1 for its target, and distances are Mahalanobis dist
   assert.equal(rx.status, 'successful', rx.error?.message);
   assert.equal(rx.results.loading, 0);
   let seen = 0;
-  await eachPixel(node, 'anomaly', (spectrum, [value]) => {
+  await eachPixel('anomaly', (spectrum, [value]) => {
     if (seen++ % 50 !== 0) return;
     const less = spectrum.map((one, i) => one - mean[i]!);
     const wanted = dot(less, solve(covariance, less));
@@ -126,8 +125,7 @@ test('the matched filter is 1 for its target, and distances are Mahalanobis dist
   });
 });
 
-test('unsuitable libraries are refused, and bands that they lack are skipped', async (t) => {
-  const node = await cubes(t);
+test('unsuitable libraries are refused, and bands that they lack are skipped', async () => {
   const cut = (from: number) => ({
     wavelengths: wavelengths.slice(from),
     spectra: spectra.map(({ name, values }) => ({ name, values: values.slice(from) })),
@@ -160,8 +158,7 @@ const of = (values: number[], at = wavelengths) => ({
   spectra: [...spectra.slice(0, 1), { name: 'odd', values }],
 });
 
-test('a spectrum that is zero in the bands of the collection is refused by name', async (t) => {
-  const node = await cubes(t);
+test('a spectrum that is zero in the bands of the collection is refused by name', async () => {
   // The line is above 0 only between the bands, which are 50 nm apart.
   const fine = Array.from({ length: 191 }, (_, i) => 450 + 5 * i);
   const between = {
@@ -187,8 +184,7 @@ test('a spectrum that is zero in the bands of the collection is refused by name'
   assert.equal(status, 'successful', 'angles are defined');
 });
 
-test('sid replaces negative values by the smallest positive one', async (t) => {
-  const node = await cubes(t);
+test('sid replaces negative values by the smallest positive one', async () => {
   const values = wavelengths.map((_, b) => (b % 4 === 0 ? -0.2 : 0.3 + 0.01 * b));
   const inputs = { filter, library: of(values), method: 'sid' };
   const { status, error } = await runJob<MatchResults>(node, 'analyse-match', inputs);
@@ -199,7 +195,7 @@ test('sid replaces negative values by the smallest positive one', async (t) => {
     return positive.map((value) => value / sum);
   };
   const q = shares(USED.map((band) => values[band]!));
-  await eachPixel(node, 'match', (spectrum, [, value]) => {
+  await eachPixel('match', (spectrum, [, value]) => {
     const p = shares(spectrum);
     const wanted = p.reduce((sum, one, b) => sum + (one - q[b]!) * Math.log(one / q[b]!), 0);
     assert.ok(Math.abs(value! - wanted) < 1e-4 * Math.max(1, wanted), `${value} ${wanted}`);

@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { before, test } from 'node:test';
 import { type ComponentsTask, pcaOrMnf } from '../../src/hyperspectral/components.js';
 import type { ComponentsResults } from '../../src/hyperspectral/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { Mask, readImage } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
+import { suiteContext } from '../support/at-end.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
@@ -18,6 +19,20 @@ import { matrixOf } from './matrix.js';
 
 const USED = Array.from({ length: COUNT }, (_, band) => band).filter((band) => !UNUSED.includes(band));
 const filter = { collections: ['cubes'] };
+
+let node: TilewrightNode;
+/** A cube in a file. */
+let cube: string;
+const file = suiteContext();
+before(async () => {
+  const folder = await tempFolder(file);
+  node = await testNode(file, join(folder, 'data'), { cores: 1 });
+  cube = writeCube(folder, 'a');
+  await ingest(node, { href: cube, collection: 'cubes', precision: 6 });
+});
+
+const tilesIn = async (collection: string) =>
+  (await tilesOf(node)).filter((tile) => tile.collection === collection);
 
 /** A symmetric positive definite matrix, row by row. */
 function covarianceOf(size: number, seed: number): Float64Array {
@@ -69,15 +84,14 @@ test('noise without an inverse is refused', () => {
   });
 });
 
-/** Band values of all tiles of a source, and the values expected from the spectra of their input tiles. */
+/** Compares the band values of all tiles of a source with the values from the spectra of their input tiles. */
 async function compareMaps(
-  node: TilewrightNode,
   source: string,
   weights: Float64Array,
   mean: ArrayLike<number>,
   tolerance: number,
 ): Promise<void> {
-  const tiles = await tilesOf(node);
+  const tiles = await tilesIn('cubes');
   const maps = tiles.filter((tile) => tile.source === source);
   assert.equal(maps.length, tiles.filter((tile) => tile.source === 'raw').length);
   let compared = 0;
@@ -105,10 +119,7 @@ async function compareMaps(
   assert.ok(compared > 10_000);
 }
 
-test('maps of principal components are projections of the spectra; a repeated run changes nothing, another replaces them', async (t) => {
-  const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
-  await ingest(node, { href: writeCube(folder, 'a'), collection: 'cubes', precision: 6 });
+test('maps of principal components are projections of the spectra; a repeated run changes nothing, another replaces them', async () => {
   const first = await runJob<ComponentsResults>(node, 'analyse-pca', { filter, components: 5 });
   assert.equal(first.status, 'successful', first.error?.message);
   const { mean, covariance } = momentsOf(await pixelsOf(node, 'cubes', USED));
@@ -124,12 +135,12 @@ test('maps of principal components are projections of the spectra; a repeated ru
   assert.ok(Math.abs(first.results.shares![0]! - first.results.eigenvalues[0]! / total) < 1e-12);
   // Three spectra are mixed, so two components contain their differences.
   assert.ok(first.results.shares![0]! + first.results.shares![1]! > 0.95);
-  await compareMaps(node, 'pca', weights, mean, 1e-6);
+  await compareMaps('pca', weights, mean, 1e-6);
   const again = (await runJob<ComponentsResults>(node, 'analyse-pca', { filter, components: 5 })).results;
   assert.deepEqual([again.tiles, again.unchanged], [0, first.results.tiles]);
   const fewer = (await runJob<ComponentsResults>(node, 'analyse-pca', { filter, components: 3 })).results;
   assert.deepEqual([fewer.tiles, fewer.unchanged], [first.results.tiles, 0]);
-  const maps = (await tilesOf(node)).filter(({ source }) => source === 'pca');
+  const maps = (await tilesIn('cubes')).filter(({ source }) => source === 'pca');
   assert.equal(maps.length, first.results.tiles);
   assert.deepEqual(
     maps[0]!.groups[0]!.bands.map(({ name }) => name),
@@ -139,7 +150,6 @@ test('maps of principal components are projections of the spectra; a repeated ru
 
 test('a constant cube has components without variance; pixels without neighbours have no noise estimate', async (t) => {
   const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
   const next = random(3);
   const write = async (name: string, width: number, value: (_: unknown, i: number) => number) => {
     const bands = Array.from({ length: COUNT }, () => Array.from({ length: width * 40 }, value));
@@ -168,10 +178,20 @@ test('a constant cube has components without variance; pixels without neighbours
   assert.match(error.message, /^0 pairs of neighbours have data/);
 });
 
+test('minimum noise fractions reveal the number of mixed spectra', async () => {
+  const { id, status, results, error } = await runJob<ComponentsResults>(node, 'analyse-mnf', { filter });
+  assert.equal(status, 'successful', error?.message);
+  const [one, two, three] = results.eigenvalues as [number, number, number];
+  assert.ok(one > 20 && two > 5, `${one} ${two}`);
+  // Pure noise has an eigenvalue of 1.
+  assert.ok(three < 1.6, `${three}`);
+  assert.ok(results.eigenvalues.slice(2).every((value) => value > 0.6));
+  const { mean } = momentsOf(await pixelsOf(node, 'cubes', USED));
+  await compareMaps('mnf', await matrixOf(node, id, 'components.npy'), mean, 1e-3);
+});
+
 test('maps of bands that most tiles lack are deleted, and a report is written without their pictures', async (t) => {
   const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
-  await ingest(node, { href: writeCube(folder, 'a'), collection: 'cubes', precision: 6 });
   await runJob<ComponentsResults>(node, 'analyse-pca', { filter, components: 1 });
   for (const day of [2, 3]) {
     const wide = join(folder, `wide${day}`);
@@ -185,36 +205,19 @@ test('maps of bands that most tiles lack are deleted, and a report is written wi
   });
   assert.equal(status, 'successful', error?.message);
   assert.equal(Object.keys(results.skipped).length, 1, JSON.stringify(results.skipped));
-  const maps = (await tilesOf(node)).filter(({ source }) => source === 'pca');
+  const maps = (await tilesIn('cubes')).filter(({ source }) => source === 'pca');
   assert.equal(maps.length, results.tiles);
   assert.ok(maps.every(({ groups }) => groups[0]!.bands.length === 3));
 });
 
-test('a tile that cannot be read is one failure, and has no map', async (t) => {
-  const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
-  await ingest(node, { href: writeCube(folder, 'a'), collection: 'cubes', precision: 6 });
-  const [broken, ...others] = await tilesOf(node);
+test('a tile that cannot be read is one failure, and has no map', async () => {
+  await ingest(node, { href: cube, collection: 'broken', precision: 6 });
+  const [broken, ...others] = await tilesIn('broken');
   await writeFile(node.storage.tileImage(broken!, '30m').path, 'no GeoTIFF');
-  const { status, results } = await runJob<ComponentsResults>(node, 'analyse-pca', { filter, components: 2 });
+  const inputs = { filter: { collections: ['broken'] }, components: 2 };
+  const { status, results } = await runJob<ComponentsResults>(node, 'analyse-pca', inputs);
   assert.deepEqual(
     [status, results.tiles, results.failures, results.failed.map(({ tile }) => tile)],
     ['successful', others.length, 1, [broken!.id]],
   );
-});
-
-test('minimum noise fractions reveal the number of mixed spectra', async (t) => {
-  const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
-  const href = writeCube(folder, 'a', { side: 120 });
-  await ingest(node, { href, collection: 'cubes', precision: 6 });
-  const { id, status, results, error } = await runJob<ComponentsResults>(node, 'analyse-mnf', { filter });
-  assert.equal(status, 'successful', error?.message);
-  const [one, two, three] = results.eigenvalues as [number, number, number];
-  assert.ok(one > 20 && two > 5, `${one} ${two}`);
-  // Pure noise has an eigenvalue of 1.
-  assert.ok(three < 1.6, `${three}`);
-  assert.ok(results.eigenvalues.slice(2).every((value) => value > 0.6));
-  const { mean } = momentsOf(await pixelsOf(node, 'cubes', USED));
-  await compareMaps(node, 'mnf', await matrixOf(node, id, 'components.npy'), mean, 1e-3);
 });
