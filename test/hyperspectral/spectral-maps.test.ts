@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { before, test } from 'node:test';
 import { savitzkyGolay } from '../../src/hyperspectral/analyses/smoothing.js';
 import type {
   ContinuumResults,
@@ -19,6 +19,7 @@ import type { TilewrightNode } from '../../src/node.js';
 import { type ImageFile, openImage, readImage } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { assertDataParts } from '../derive/tiles.js';
+import { suiteContext } from '../support/at-end.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
 import { smallDisk } from '../support/small-disk.js';
@@ -29,19 +30,33 @@ const filter = { collections: ['cubes'] };
 const USED = Array.from(DETECTORS.keys()).filter((band) => band !== BAD);
 const WAVELENGTHS = USED.map((band) => DETECTORS[band]!);
 
-async function cubes(
-  t: Parameters<typeof tempFolder>[0] & Parameters<typeof testNode>[0],
+type Context = Parameters<typeof tempFolder>[0] & Parameters<typeof testNode>[0];
+
+async function ingestCube(
+  t: Context,
+  node: TilewrightNode,
+  collection: string,
   change = 0,
   changedFrom = SIDE,
-  disk?: string,
-) {
+): Promise<void> {
   const folder = await tempFolder(t);
   mkdirSync(join(folder, 'cube'));
   const href = writeDetectorCube(join(folder, 'cube'), 'a', change, changedFrom);
-  const node = await testNode(t, join(disk ?? folder, 'data'));
-  assert.deepEqual((await ingest(node, { href, collection: 'cubes', precision: 5 })).failed, []);
+  assert.deepEqual((await ingest(node, { href, collection, precision: 5 })).failed, []);
+}
+
+async function nodeWithCube(t: Context, folder: string): Promise<TilewrightNode> {
+  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
+  await ingestCube(t, node, 'cubes');
   return node;
 }
+
+/** Most tests share this node with a cube. */
+let node: TilewrightNode;
+const file = suiteContext();
+before(async () => {
+  node = await nodeWithCube(file, await tempFolder(file));
+});
 
 async function analysed<R extends MapResults>(
   node: TilewrightNode,
@@ -57,20 +72,24 @@ async function analysed<R extends MapResults>(
 
 type MapFile = { tile: TileRecord; image: ImageFile };
 
-const filesOf = async (node: TilewrightNode, name: string, source: string): Promise<MapFile[]> => {
-  const tiles = (await tilesOf(node)).filter((tile) => tile.source === source);
-  return tiles.map((tile) => ({ tile, image: node.storage.tileImage(tile, name) }));
+/** The ingested tiles of a collection, or their maps of a source; without the maps of smoothed spectra. */
+const filesOf = async (source: string, collection = 'cubes'): Promise<MapFile[]> => {
+  const tiles = await tilesOf(node);
+  const ingested = new Set(tiles.filter((tile) => tile.source === 'raw').map(({ id }) => id));
+  return tiles
+    .filter((tile) => tile.source === source && tile.collection === collection)
+    .filter(({ id, derivedFrom }) => ingested.has(derivedFrom[0] ?? id))
+    .map((tile) => ({ tile, image: node.storage.tileImage(tile, '30m') }));
 };
 
 /** Calls `visit` with the spectrum of the good bands and the map values of some pixels that have values. */
 async function eachPixel(
-  node: TilewrightNode,
   source: string,
   visit: (spectrum: number[], values: number[]) => void,
 ): Promise<void> {
   const tiles = await tilesOf(node);
   let [seen, valid] = [0, 0];
-  for (const { tile: map, image } of await filesOf(node, '30m', source)) {
+  for (const { tile: map, image } of await filesOf(source)) {
     const raw = tiles.find(({ id }) => id === map.derivedFrom[0])!;
     const { bands: stored } = await readImage(node.storage.tileImage(raw, '30m'));
     const { bands: made } = await readImage(image);
@@ -98,8 +117,7 @@ function near(values: readonly number[], wanted: ArrayLike<number>, tolerance: n
     assert.ok(Math.abs(value - wanted[i]!) <= tolerance * most, `${what} ${i}: ${value} ${wanted[i]}`);
 }
 
-test('smoothing works run by run; its tiles are spectra for maps by wavelength and further analyses', async (t) => {
-  const node = await cubes(t);
+test('smoothing works run by run; its tiles are spectra for maps by wavelength and further analyses', async () => {
   const window = { window: 9, order: 3, derivative: 1 };
   const results = await analysed<SmoothResults>(node, 'smooth', window);
   const starts = [0, FIRST - 1];
@@ -108,14 +126,14 @@ test('smoothing works run by run; its tiles are spectra for maps by wavelength a
   const runs = starts.map((start, i) => (starts[i + 1] ?? WAVELENGTHS.length) - start);
   assert.deepEqual([results.runs, results.leftOut], [runs, 0]);
   const weights = starts.map((start, i) => savitzkyGolay(WAVELENGTHS.slice(start, start + runs[i]!), window));
-  await eachPixel(node, 'smooth', (spectrum, values) => {
+  await eachPixel('smooth', (spectrum, values) => {
     const wanted = starts.flatMap((start, i) => [
       ...multiplyVector(weights[i]!, spectrum.slice(start, start + runs[i]!)),
     ]);
     near(values, wanted, 1e-5, 'derivative');
   });
   assert.ok((await assertDataParts(node.storage))['smooth']! > 0);
-  for (const { tile, image } of await filesOf(node, '30m', 'smooth')) {
+  for (const { tile, image } of await filesOf('smooth')) {
     const { bandTags } = await openImage(image);
     assert.equal(bandTags.length, USED.length);
     for (const [i, { wavelength, fwhm }] of bandTags.entries())
@@ -132,7 +150,7 @@ test('smoothing works run by run; its tiles are spectra for maps by wavelength a
   assert.ok(
     again.bands.length > 10 && again.bands.every(({ wavelength }) => Math.abs(wavelength - 2200) <= 100),
   );
-  const [{ tile }] = (await filesOf(node, '30m', 'smooth')) as [MapFile];
+  const [{ tile }] = (await filesOf('smooth')) as [MapFile];
   for (const expression of ['(860nm - 660nm) / (860nm + 660nm)', 'ndvi']) {
     const look = new URLSearchParams({ expression, rescale: '0,1' });
     const url = `/preview/${tile.id}.png?${look}`;
@@ -140,8 +158,7 @@ test('smoothing works run by run; its tiles are spectra for maps by wavelength a
   }
 });
 
-test('a run shorter than the window is skipped, and a window longer than every run is refused', async (t) => {
-  const node = await cubes(t);
+test('a run shorter than the window is skipped, and a window longer than every run is refused', async () => {
   const { runs, leftOut, bands } = await analysed<SmoothResults>(node, 'smooth', { window: 89, order: 1 });
   assert.deepEqual([runs, leftOut, bands.length], [[89], USED.length - 89, 89]);
   const long = await runJob(node, 'analyse-smooth', { filter, window: 101 });
@@ -150,16 +167,15 @@ test('a run shorter than the window is skipped, and a window longer than every r
     await assert.rejects(runJob(node, 'analyse-smooth', { filter, ...inputs }), /TW_ANALYSIS_SMOOTHING/);
 });
 
-test('continuum removal keeps the bands, and depth has the wavelength of the deepest band', async (t) => {
-  const node = await cubes(t);
+test('continuum removal keeps the bands, and depth has the wavelength of the deepest band', async () => {
   await analysed<ContinuumResults>(node, 'continuum', {});
   const remove = continuumRemoval(WAVELENGTHS);
-  await eachPixel(node, 'continuum', (spectrum, values) => {
+  await eachPixel('continuum', (spectrum, values) => {
     const wanted = Float64Array.from(spectrum);
     remove(wanted);
     near(values, wanted, 1e-6, 'continuum');
   });
-  const [{ image }] = (await filesOf(node, '30m', 'continuum')) as [MapFile];
+  const [{ image }] = (await filesOf('continuum')) as [MapFile];
   assert.deepEqual(
     (await openImage(image)).bandTags.map(({ wavelength, fwhm }) => [wavelength, fwhm]),
     WAVELENGTHS.map((wavelength) => [wavelength, FWHM]),
@@ -172,7 +188,7 @@ test('continuum removal keeps the bands, and depth has the wavelength of the dee
   const first = WAVELENGTHS.indexOf(inside[0]!);
   const removeInside = continuumRemoval(inside);
   let near2205 = 0;
-  await eachPixel(node, 'continuum', (spectrum, [depth, position]) => {
+  await eachPixel('continuum', (spectrum, [depth, position]) => {
     const wanted = Float64Array.from(spectrum.slice(first, first + inside.length));
     removeInside(wanted);
     const least = Math.min(...wanted);
@@ -198,8 +214,7 @@ test('continuum removal keeps the bands, and depth has the wavelength of the dee
     );
 });
 
-test('resampled tiles carry the bands of the sensor', async (t) => {
-  const node = await cubes(t);
+test('resampled tiles carry the bands of the sensor', async () => {
   const { uncovered, sensorBands } = await analysed<ResampleResults>(node, 'resample', {
     sensor: 'sentinel-2a',
   });
@@ -207,7 +222,7 @@ test('resampled tiles carry the bands of the sensor', async (t) => {
   const all = SENSORS['sentinel-2a'].bands.filter(({ name }) => name !== 'B10');
   assert.deepEqual(sensorBands, all);
   const rows = all.map((band) => responseWeights(band, WAVELENGTHS)!);
-  await eachPixel(node, 'resample', (spectrum, values) =>
+  await eachPixel('resample', (spectrum, values) =>
     near(
       values,
       rows.map((row) => multiplyVector(row, spectrum)[0]!),
@@ -215,7 +230,7 @@ test('resampled tiles carry the bands of the sensor', async (t) => {
       'resampled',
     ),
   );
-  const [{ tile }] = (await filesOf(node, '30m', 'resample')) as [MapFile];
+  const [{ tile }] = (await filesOf('resample')) as [MapFile];
   assert.deepEqual(
     tile.groups[0]!.bands.map(({ name, wavelength, fwhm }) => ({ name, wavelength, fwhm })),
     all,
@@ -244,8 +259,7 @@ test('resampled tiles carry the bands of the sensor', async (t) => {
   assert.equal(beyond.error?.code, 'TW_ANALYSIS_SENSOR_RANGE');
 });
 
-test('indices by name and by expression, from the nearest bands', async (t) => {
-  const node = await cubes(t);
+test('indices by name and by expression, from the nearest bands', async () => {
   const own = '1000 * (860nm - 0.66um) / (860nm + ndvi)';
   const { indices } = await analysed<IndicesResults>(node, 'indices', {
     indices: ['PRI', 'cai', 'ndvi', own, 'pri'],
@@ -266,7 +280,7 @@ test('indices by name and by expression, from the nearest bands', async (t) => {
       const wanted = Number.parseFloat(asked) * (asked.endsWith('um') ? 1000 : 1);
       assert.equal(wavelength, WAVELENGTHS[nearest(wanted)]);
     }
-  await eachPixel(node, 'indices', (spectrum, values) => {
+  await eachPixel('indices', (spectrum, values) => {
     const r = (wavelength: number) => spectrum[nearest(wavelength)]!;
     const ndvi = (r(800) - r(670)) / (r(800) + r(670));
     const wanted = [
@@ -294,11 +308,10 @@ test('indices by name and by expression, from the nearest bands', async (t) => {
   );
 });
 
-test('an index without a value in a pixel does not affect the other indices', async (t) => {
-  const node = await cubes(t);
+test('an index without a value in a pixel does not affect the other indices', async () => {
   await analysed<IndicesResults>(node, 'indices', { indices: ['log(660nm - 0.1)', 'ndvi'] });
   let lacking = 0;
-  await eachPixel(node, 'indices', (_, [log, ndvi]) => {
+  await eachPixel('indices', (_, [log, ndvi]) => {
     assert.ok(Number.isFinite(ndvi));
     if (Number.isNaN(log)) lacking++;
   });
@@ -307,32 +320,31 @@ test('an index without a value in a pixel does not affect the other indices', as
 
 test('the map of a pixel depends only on its own spectrum', async (t) => {
   const changedFrom = SIDE / 2;
-  const [one, other] = [await cubes(t), await cubes(t, 0.4, changedFrom)];
+  await ingestCube(t, node, 'changed', 0.4, changedFrom);
   for (const [name, inputs] of [
     ['indices', { indices: ['ndvi', 'cai'] }],
     ['smooth', {}],
     ['resample', { sensor: 'landsat-8' }],
     ['continuum', {}],
   ] as const) {
-    await analysed(one, name, inputs);
-    await analysed(other, name, inputs);
-    const others = await filesOf(other, '30m', name);
+    await analysed(node, name, inputs);
+    await analysed(node, name, { ...inputs, filter: { collections: ['changed'] } });
     let [same, different] = [0, 0];
-    for (const { tile, image } of await filesOf(one, '30m', name)) {
-      const { bands } = await readImage(image);
-      const { bands: changed } = await readImage(others.find((file) => file.tile.id === tile.id)!.image);
-      const raw = async (node: TilewrightNode) =>
+    for (const { tile, image } of await filesOf(name)) {
+      const bandsOf = async (source: string, collection: string) =>
         (
           await readImage(
-            (await filesOf(node, '30m', 'raw')).find((file) => file.tile.geocode === tile.geocode)!.image,
+            (await filesOf(source, collection)).find((other) => other.tile.geocode === tile.geocode)!.image,
           )
-        ).bands[0]!;
-      const [before, after] = [await raw(one), await raw(other)];
+        ).bands;
+      const { bands } = await readImage(image);
+      const changed = await bandsOf(name, 'changed');
+      const [[before], [after]] = [await bandsOf('raw', 'cubes'), await bandsOf('raw', 'changed')];
       for (let i = 0; i < bands[0]!.length; i++) {
-        if (before[i] === after[i]) {
+        if (before![i] === after![i]) {
           same++;
           for (const [b, band] of bands.entries())
-            assert.ok(Object.is(band[i], changed[b]![i]), `${name} ${b} ${i}`);
+            if (!Object.is(band[i], changed[b]![i])) assert.fail(`${name} ${b} ${i}`);
         } else if (bands.some((band, b) => band[i] !== changed[b]![i])) different++;
       }
     }
@@ -343,15 +355,15 @@ test('the map of a pixel depends only on its own spectrum', async (t) => {
 test('a disk that fills up while spectra are written ends the job and keeps the earlier tiles', async (t) => {
   const disk = await smallDisk(t, 48);
   if (disk === undefined) return;
-  const node = await cubes(t, 0, SIDE, disk);
-  const before = await tilesOf(node);
+  const small = await nodeWithCube(t, disk);
+  const before = await tilesOf(small);
   // The disk usage of the catalogue depends on when it is compacted.
   const { bavail, bsize } = statfsSync(disk);
   writeFileSync(join(disk, 'filler'), Buffer.alloc(bavail * bsize - 4e6));
-  const { status, error } = await runJob(node, 'analyse-continuum', { filter });
+  const { status, error } = await runJob(small, 'analyse-continuum', { filter });
   assert.equal(status, 'failed');
   // The code depends on whether the free space is checked just before the disk is full.
   assert.match(error!.code, /^TW_STORAGE_(FULL|DISK_LOW)$/, error!.message);
-  assert.deepEqual(await tilesOf(node), before);
-  await analysed<IndicesResults>(node, 'indices', { indices: ['ndvi'] });
+  assert.deepEqual(await tilesOf(small), before);
+  await analysed<IndicesResults>(small, 'indices', { indices: ['ndvi'] });
 });
