@@ -16,13 +16,17 @@ import { tempFolder } from '../support/temp.js';
 const BANDS = 20;
 /** Two detectors measure the wavelength of the band before this one; the classes differ only in this one. */
 const SECOND = 13;
-const SIDE = 60;
+const SIDE = 40;
+/** Every third row has labels, so that a training is short. */
+const LABELLED_ROWS = 3;
 const filter = { collections: ['cubes'] };
 
 interface Ground {
+  /** Side in pixels of 30 m. */
+  side?: number;
   metres?: number;
   bandNames?: string[];
-  /** The class of a pixel; 0 for no label. */
+  /** The class of a pixel. */
   codeAt?: (column: number, row: number) => number;
   valueAt?: (code: number, band: number, pixel: number) => number;
 }
@@ -33,10 +37,10 @@ const halves = (column: number) => (column % 4 < 2 ? 1 : 2);
 function writeGround(
   folder: string,
   name: string,
-  { metres = 30, codeAt = halves, valueAt, bandNames }: Ground = {},
+  { side: fineSide = SIDE, metres = 30, codeAt = halves, valueAt, bandNames }: Ground = {},
 ): { href: string; labels: string } {
   const next = random(3);
-  const side = Math.round((SIDE * 30) / metres);
+  const side = Math.round((fineSide * 30) / metres);
   const codes = Array.from({ length: side * side }, (_, i) => codeAt(i % side, Math.floor(i / side)));
   const value = (code: number, band: number) =>
     3000 + 200 * (next() - 0.5) + (band === SECOND ? 1000 * code : 0);
@@ -54,15 +58,16 @@ function writeGround(
     ],
   });
   const labels = join(folder, `${name}.bsq`);
-  writeEnvi(labels, { ...size, type: 'uint8', bands: [codes], lines: [map, 'data ignore value = 0'] });
+  const labelled = codes.map((code, i) => (Math.floor(i / side) % LABELLED_ROWS === 0 ? code : 0));
+  writeEnvi(labels, { ...size, type: 'uint8', bands: [labelled], lines: [map, 'data ignore value = 0'] });
   return { href: join(folder, name, 'cube.hdr'), labels: labels.replace('bsq', 'hdr') };
 }
 
 async function nodeWith(t: TestContext, ground: Ground = {}) {
   const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
+  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
   const { href, labels } = writeGround(folder, 'cube', ground);
-  await ingest(node, { href, collection: 'cubes', precision: 6 });
+  await ingest(node, { href, collection: 'cubes', precision: 5 });
   return { folder, node, labels: await readLabels(labels) };
 }
 
@@ -73,14 +78,14 @@ test('two bands of a model are never read from one band, even if detectors overl
   assert.equal(results.oa, 1);
   const bandNames = Array.from({ length: BANDS }, (_, b) => `x${b}`);
   const { href } = writeGround(folder, 'renamed', { bandNames });
-  await ingest(node, { href, collection: 'renamed', precision: 6 });
+  await ingest(node, { href, collection: 'renamed', precision: 5 });
   for (const collection of ['cubes', 'renamed'])
     await runJob(node, 'predict', { model: results.model, filter: { collections: [collection] } });
   const tiles = await tilesOf(node);
   assert.equal(tiles.find((one) => one.collection === 'renamed')!.groups[0]!.bands[0]!.name, 'x0');
   const maps = tiles.filter(({ source }) => source === 'classify');
   const predicted = tiles.filter(({ source }) => source === 'predicted');
-  assert.ok(maps.length > 3 && predicted.length === 2 * maps.length);
+  assert.ok(maps.length > 0 && predicted.length === 2 * maps.length);
   for (const map of maps)
     for (const other of predicted.filter(({ geocode }) => geocode === map.geocode)) {
       const [a, b] = await Promise.all(
@@ -91,12 +96,13 @@ test('two bands of a model are never read from one band, even if detectors overl
 });
 
 test('a spatial network is not applied to a different pixel size', async (t) => {
-  const { folder, node, labels } = await nodeWith(t);
+  const side = 24;
+  const { folder, node, labels } = await nodeWith(t, { side });
   const inputs = { filter, labels, classifier: 'resnet3d', epochs: 1 };
   const { results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
   assert.ok(results, error?.message);
-  const { href } = writeGround(folder, 'coarse', { metres: 90 });
-  await ingest(node, { href, collection: 'coarse', precision: 6 });
+  const { href } = writeGround(folder, 'coarse', { side, metres: 90 });
+  await ingest(node, { href, collection: 'coarse', precision: 5 });
   const other = { model: results.model, filter: { collections: ['coarse'] } };
   const predicted = await runJob<PredictResults>(node, 'predict', other);
   assert.equal(predicted.results.tiles, 0);
@@ -109,6 +115,7 @@ test('a spatial network is not applied to a different pixel size', async (t) => 
 
 test('a damaged pixel does not end the training in mixed precision', async (t) => {
   const { folder, node, labels } = await nodeWith(t);
+  // In a row with labels.
   const pixel = 30 * SIDE + 20;
   const next = random(5);
   // In a band that is almost 0, such as bands of water vapour, one bright pixel lies a million deviations away.
@@ -117,11 +124,12 @@ test('a damaged pixel does not end the training in mixed precision', async (t) =
     return 0.3 + 0.02 * next() + (band === SECOND ? 0.1 * code : 0);
   };
   const { href } = writeGround(folder, 'damaged', { valueAt });
-  await ingest(node, { href, collection: 'damaged', precision: 6 });
+  await ingest(node, { href, collection: 'damaged', precision: 5 });
   for (const of of [{ classifier: 'cnn1d', epochs: 1 }, { classifier: 'mlp' }]) {
     const inputs = { filter: { collections: ['damaged'] }, labels, precision: 'mixed', ...of };
-    const { status, error } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
+    const { status, results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
     assert.equal(status, 'successful', error?.message);
+    if (of.classifier === 'mlp') assert.ok(results.oa > 0.98, `${results.oa}`);
   }
 });
 
@@ -151,7 +159,7 @@ test('a resumed job returns the version that it has stored', async (t) => {
 test('a cube whose scale differs from that of the training is refused, not mapped wrongly', async (t) => {
   const { folder, node, labels } = await nodeWith(t);
   const { href } = writeGround(folder, 'scaled');
-  await ingest(node, { href, collection: 'scaled', precision: 6, scale: 0.0001 });
+  await ingest(node, { href, collection: 'scaled', precision: 5, scale: 0.0001 });
   for (const classifier of ['lda', 'cnn1d']) {
     const epochs = classifier === 'cnn1d' ? { epochs: 1 } : {};
     const inputs = { filter, labels, classifier, ...epochs };
