@@ -11,10 +11,17 @@ import type { CardSummary, ModelCard, TextureResults, TrainResults } from '../..
 import { suiteContext } from '../../support/at-end.js';
 import { tilewright } from '../../support/command.js';
 import { testNode } from '../../support/node.js';
+import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
 
-/** A data folder with cells of precision 5, six of them complete. Tests use copies of it. */
+/** A data folder with cells of precision 5, six of them complete, and with fresh models. Tests use copies of it. */
 let land: string;
+/** The training of these models. The textures of the cells were unknown. */
+let first: TrainResults;
+/** Cells that the scene covers for the most part. */
+const MOSTLY_COVERED = ['--min-coverage', '60'];
+/** A second training process would load a second engine. */
+const CORES = ['--cores', '1'];
 const file = suiteContext();
 before(async () => {
   const folder = await tempFolder(file);
@@ -22,14 +29,15 @@ before(async () => {
   const dates = SERIES_DATES.slice(2, 3);
   const [clear] = await writeSentinelLikeSeries(join(folder, 'scenes'), { dates });
   const flags = ['--collection', 's', '--precision', '5', '--scale', '0.0001', '--mask-band', '5'];
-  const ingested = await tilewright('ingest', clear!.path, ...flags, '--data', land);
+  const ingested = await tilewright('ingest', clear!.path, ...flags, ...CORES, '--data', land);
   assert.equal(ingested.code, 0, ingested.stderr);
+  first = await train([...CORES, '--data', land], '--transfer', 'similar', ...MOSTLY_COVERED);
 });
 
 async function cellsIn(t: TestContext): Promise<{ data: string; target: string[] }> {
   const data = join(await tempFolder(t), 'data');
   await cp(land, data, { recursive: true });
-  return { data, target: ['--data', data] };
+  return { data, target: [...CORES, '--data', data] };
 }
 
 async function train(target: string[], ...flags: string[]): Promise<TrainResults> {
@@ -66,24 +74,31 @@ test('a cell starts from the most similar usable cell of its cluster, and its ca
   timeout: 300_000,
 }, async (t) => {
   const { data, target } = await cellsIn(t);
-  // The textures of the cells are unknown.
-  const first = await train(target, '--transfer', 'similar');
+  const mostly = [...MOSTLY_COVERED, ...target];
   const all = first.models.map(({ geocode }) => geocode);
   assert.ok(all.length >= 5);
   for (const { parent, transfer } of first.models) {
     assert.equal(parent, undefined);
     assert.match(transfer!.fresh!, /the texture is unknown; compute it with "tilewright texture"/);
   }
-  assert.equal((await tilewright('texture', '--clusters', '4', ...target)).code, 0);
-  const text = await tilewright('train', 'ndvi', '--epochs', '2', '--transfer', 'similar', ...target);
+  assert.equal((await tilewright('texture', '--clusters', '2', ...mostly)).code, 0);
+  const text = await tilewright('train', 'ndvi', '--epochs', '2', '--transfer', 'similar', ...mostly);
   const printed = new Map(
     [...text.stdout.matchAll(/^(?!all places)(\w+) +(\w+) +\d/gm)].map(([, own, from]) => [own, from]),
   );
   assert.match(text.stdout, /^place +from /);
   assert.deepEqual([...printed.keys()], all, text.stdout + text.stderr);
-  const random = await train(target, '--transfer', 'random');
 
-  const node = await testNode(t, data);
+  const node = await testNode(t, data, { cores: 1 });
+  const some = all.slice(0, 3);
+  const random = await runProcess<TrainResults>(node, 'train', {
+    ...{ model: 'ndvi', epochs: 2, transfer: 'random' },
+    filter: { query: { geocode: { in: some } } },
+  });
+  assert.deepEqual(
+    random.models.map(({ geocode }) => geocode),
+    some,
+  );
   const learned = first.models.filter(({ metrics, baseline }) => metrics.validation.mse < baseline.mean.mse);
   let nearerElsewhere = 0;
   for (const { id, geocode } of first.models) {
@@ -106,7 +121,8 @@ test('a cell starts from the most similar usable cell of its cluster, and its ca
       [source.id, source.version, nearest.distance],
     );
 
-    const drawn = random.models.find((model) => model.id === id)!;
+    const drawn = random.models.find((model) => model.id === id);
+    if (!drawn) continue;
     const other = similar.find((one) => drawn.parent === `ndvi_s_g${one.geocode}`)!;
     assert.notEqual(other.cluster, place.cluster);
     assert.equal(drawn.transfer!.distance, other.distance);
@@ -125,9 +141,7 @@ test('a cell starts from the most similar usable cell of its cluster, and its ca
 
 test('a cell that probes starts from the best model, and its card records it', async (t) => {
   const { data, target } = await cellsIn(t);
-  const whole = [...target, '--min-coverage', '99'];
-  const first = await train(whole, '--mode', 'partitioned');
-  assert.equal((await tilewright('texture', '--clusters', '2', ...whole)).code, 0);
+  assert.equal((await tilewright('texture', '--clusters', '2', ...MOSTLY_COVERED, ...target)).code, 0);
   const [{ geocode }] = first.models as [Trained];
   const flags = ['--geocode', geocode, '--transfer', 'probe', '--fine-tuning', 'gradual'];
   const { models } = await train(target, ...flags);
@@ -197,7 +211,8 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
 
 test('if the seed of a cluster cannot be trained, the next most typical cell is the seed', async (t) => {
   const { data, target } = await cellsIn(t);
-  const textures = await tilewright('texture', '--clusters', '1', '--format', 'json', ...target);
+  const whole = [...target, '--min-coverage', '99'];
+  const textures = await tilewright('texture', '--clusters', '1', '--format', 'json', ...whole);
   const { places, middle } = (JSON.parse(textures.stdout) as TextureResults).collections[0]!.clusters[0]!;
   const storage = await Storage.open(data);
   for (const tile of await toArray(storage.catalogue.tiles.values()))
@@ -205,7 +220,7 @@ test('if the seed of a cluster cannot be trained, the next most typical cell is 
       for (const { name } of tile.groups) await writeFile(storage.tileImage(tile, name).path, 'damaged');
   await storage.close();
   const flags = ['--epochs', '2', '--transfer', 'similar', '--representatives-first', '--format', 'json'];
-  const { stdout } = await tilewright('train', 'ndvi', ...flags, ...target);
+  const { stdout } = await tilewright('train', 'ndvi', ...flags, ...whole);
   const { models, failed } = JSON.parse(stdout) as TrainResults;
   assert.deepEqual(
     failed.map(({ geocode }) => geocode),
@@ -219,33 +234,39 @@ test('if the seed of a cluster cannot be trained, the next most typical cell is 
 
 test('parents with damaged files are skipped; if all are damaged, the cell starts fresh', async (t) => {
   const { data, target } = await cellsIn(t);
-  const { models } = await train(target, '--mode', 'partitioned');
-  assert.equal((await tilewright('texture', '--clusters', '1', ...target)).code, 0);
-  const [{ geocode }] = models as [Trained];
-  const damage = async (id: string) => {
+  assert.equal((await tilewright('texture', '--clusters', '1', ...MOSTLY_COVERED, ...target)).code, 0);
+  const [{ geocode }] = first.models as [Trained];
+  const damage = async (ids: string[]) => {
     const storage = await Storage.open(data);
-    const model = (await storage.models.get(id))!;
-    await writeFile(storage.models.path(model, 'weights.bin'), 'damaged');
+    for (const id of ids) {
+      const model = (await storage.models.get(id))!;
+      await writeFile(storage.models.path(model, 'weights.bin'), 'damaged');
+    }
     await storage.close();
   };
   const parents: string[] = [];
-  for (;;) {
+  const trainAgain = async () => {
     const again = await train(target, '--transfer', 'similar', '--geocode', geocode);
     const [{ parent, transfer }] = again.models as [Trained];
-    assert.deepEqual(transfer!.refused?.map(({ id }) => id) ?? [], parents);
-    if (!parent) {
-      assert.match(transfer!.fresh!, /^ndvi_s_g\w+: .*weights\.bin/);
-      break;
-    }
-    parents.push(parent);
-    await damage(parent);
+    const refused = transfer!.refused?.map(({ id }) => id) ?? [];
+    assert.deepEqual(refused.slice(0, parents.length), parents);
+    return { parent, refused, fresh: transfer!.fresh };
+  };
+  for (let i = 0; i < 2; i++) {
+    const { parent, refused } = await trainAgain();
+    assert.equal(refused.length, i);
+    parents.push(parent!);
+    await damage([parent!]);
   }
-  assert.deepEqual([parents.length, new Set(parents).size], [4, 4]);
+  await damage(first.models.flatMap((model) => (model.geocode === geocode ? [] : [model.id])));
+  const { parent, refused, fresh } = await trainAgain();
+  assert.deepEqual([parent, refused.length, new Set(refused).size], [undefined, 4, 4]);
+  assert.match(fresh!, /^ndvi_s_g\w+: .*weights\.bin/);
 });
 
 test('invalid combinations of options are refused', async (t) => {
   const { data } = await cellsIn(t);
-  const node = await testNode(t, data);
+  const node = await testNode(t, data, { cores: 1 });
   const refused = async (inputs: object) => {
     const { code } = (
       await node.server.inject({
