@@ -1,10 +1,11 @@
 /** The job and the command for textures recognise planted textures and find similar cells. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
 import { inProcessTransport } from '../../../src/cli/connection.js';
 import { Client, type SimilarDocument } from '../../../src/client/index.js';
+import type { TilewrightNode } from '../../../src/node.js';
 import { readImage } from '../../../src/raster/index.js';
 import { Storage } from '../../../src/storage/index.js';
 import type { TextureResults } from '../../../src/training/index.js';
@@ -13,26 +14,43 @@ import { greyLevels, textureOf } from '../../../src/training/texture/glcm.js';
 import { TextureIndex } from '../../../src/training/texture/texture-index.js';
 import { randomStream } from '../../../src/utils/random.js';
 import { tilewright } from '../../support/command.js';
-import { testNode } from '../../support/node.js';
-import { PLANTED, PLANTED_FLAGS, plantedIn, writePlantedScene } from '../../support/planted-scene.js';
-import { SCENE_FLAGS, type SceneOptions, writeTestScene } from '../../support/scenes.js';
+import { ingest, testNode, tilesOf } from '../../support/node.js';
+import { PLANTED, PLANTED_PRECISION, plantedIn, writePlantedScene } from '../../support/planted-scene.js';
+import { runProcess } from '../../support/process.js';
+import { type SceneOptions, writeTestScene } from '../../support/scenes.js';
 import { tempFolder } from '../../support/temp.js';
 import { putTextures } from '../../support/textures.js';
 
-async function texture(...flags: string[]): Promise<TextureResults> {
-  const { code, stdout, stderr } = await tilewright('texture', '--format', 'json', ...flags);
-  assert.equal(code, 0, stderr);
-  return JSON.parse(stdout);
+/** A node in an empty folder, and the flags of commands that use it. */
+async function servingNode(t: TestContext) {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
+  const target = ['--server', await node.listen('127.0.0.1', 0)];
+  return { folder, node, target };
+}
+
+const PLANTED_INPUTS = { collection: 'planted', scale: 0.0001, precision: PLANTED_PRECISION };
+const COMPLETE = { filter: { minCoverage: 99 } };
+
+const texture = async (node: TilewrightNode, inputs: object): Promise<TextureResults> => {
+  const results = await runProcess<TextureResults>(node, 'texture', inputs);
+  assert.ok(Array.isArray(results.failed), `${results.failed}`);
+  return results;
+};
+
+/** Ingests a scene with at least 30 complete cells. */
+async function ingestPlanted(node: TilewrightNode, folder: string): Promise<void> {
+  const href = await writePlantedScene(join(folder, 'scene.tif'), { width: 660, height: 400 });
+  await ingest(node, { href, datetime: '2024-06-01T10:00:00Z', ...PLANTED_INPUTS });
 }
 
 test('planted textures form clusters, are stored with their cells, and are not computed twice', async (t) => {
-  const folder = await tempFolder(t);
-  const target = ['--data', join(folder, 'data')];
-  const path = await writePlantedScene(join(folder, 'scene.tif'));
-  await tilewright('ingest', path, '--datetime', '2024-06-01T10:00:00Z', ...PLANTED_FLAGS, ...target);
-
+  const { folder, node, target } = await servingNode(t);
+  await ingestPlanted(node, folder);
   const whole = [...target, '--min-coverage', '99'];
-  const first = await texture(...whole);
+  const json = await tilewright('texture', '--format', 'json', ...whole);
+  assert.equal(json.code, 0, json.stderr);
+  const first: TextureResults = JSON.parse(json.stdout);
   const [found] = first.collections;
   assert.ok(first.textures > 30 && first.unchanged === 0 && first.failures === 0);
   assert.deepEqual([found!.places, found!.clusters.length], [first.textures, PLANTED.length]);
@@ -43,13 +61,13 @@ test('planted textures form clusters, are stored with their cells, and are not c
   const best = found!.curve.toSorted((a, b) => b.euclidean + b.cosine - a.euclidean - a.cosine)[0];
   assert.equal(best!.clusters, PLANTED.length);
 
-  const again = await texture(...whole);
+  const again = await texture(node, COMPLETE);
   assert.deepEqual([again.textures, again.unchanged], [0, first.textures]);
   assert.deepEqual(again.collections, first.collections);
-  const two = await texture(...whole, '--clusters', '2');
+  const two = await texture(node, { ...COMPLETE, clusters: 2 });
   assert.equal(two.collections[0]!.clusters.length, 2);
 
-  const storage = await Storage.open(join(folder, 'data'));
+  const { storage } = node;
   const [record] = await toArray(storage.textures.list('planted'));
   const tile = (await storage.getTiles([record!.tile]))[0]!;
   const group = tile.groups.find(({ role }) => role === 'data')!;
@@ -60,34 +78,31 @@ test('planted textures form clusters, are stored with their cells, and are not c
   const { width, height } = header;
   assert.deepEqual(record!.values, [...textureOf({ width, height, levels })!]);
   assert.equal((await storage.textures.getClustering('planted'))!.centres.length, 2);
-  await storage.close();
 
   const text = await tilewright('texture', ...whole);
   assert.match(text.stdout, /^planted: \d+ places in 3 clusters$/m);
   assert.match(text.stdout, /^A (B C A|C B A)\b.*$/m, 'a map of cells');
   assert.match(text.stdout, /^ +3 +0\.\d+ +#+ /m);
 
-  assert.equal((await tilewright('verify', ...target)).code, 0);
-  assert.equal((await tilewright('delete', 'collection', 'planted', ...target)).code, 0);
-  const emptied = await Storage.open(join(folder, 'data'));
+  await node.close();
+  const data = join(folder, 'data');
+  assert.equal((await tilewright('verify', '--data', data)).code, 0);
+  assert.equal((await tilewright('delete', 'collection', 'planted', '--data', data)).code, 0);
+  const emptied = await Storage.open(data);
   assert.deepEqual(await toArray(emptied.textures.list('planted')), []);
   assert.equal(await emptied.textures.getClustering('planted'), undefined);
   await emptied.close();
 });
 
 test('similar lists the nearest cells in order, like a scan of all', async (t) => {
-  const folder = await tempFolder(t);
-  const target = ['--data', join(folder, 'data')];
-  const path = await writePlantedScene(join(folder, 'scene.tif'));
-  await tilewright('ingest', path, '--datetime', '2024-06-01T10:00:00Z', ...PLANTED_FLAGS, ...target);
+  const { folder, node, target } = await servingNode(t);
+  await ingestPlanted(node, folder);
   const similar = async (...flags: string[]): Promise<SimilarDocument> => {
     const { code, stdout, stderr } = await tilewright('similar', ...flags, '--format', 'json', ...target);
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
-  const storage = await Storage.open(join(folder, 'data'));
-  const [first, ...others] = await toArray(storage.catalogue.tiles.values());
-  await storage.close();
+  const [first, ...others] = await tilesOf(node);
   const early = await tilewright('similar', first!.id, ...target);
   assert.equal(early.code, 1);
   assert.match(
@@ -95,11 +110,9 @@ test('similar lists the nearest cells in order, like a scan of all', async (t) =
     /compute it with "tilewright texture --collection planted".* \[TW_TRAIN_UNKNOWN_TEXTURE\]/,
   );
 
-  await texture('--min-coverage', '99', ...target);
-  const again = await Storage.open(join(folder, 'data'));
-  const textures = await toArray(again.textures.list('planted'));
-  const { scaling } = (await again.textures.getClustering('planted'))!;
-  await again.close();
+  await texture(node, COMPLETE);
+  const textures = await toArray(node.storage.textures.list('planted'));
+  const { scaling } = (await node.storage.textures.getClustering('planted'))!;
   const own = textures[3]!;
   const nearest = await similar(own.tile, '-k', '5');
   assert.deepEqual(await similar(own.geocode, '--collection', 'planted', '-k', '5'), nearest);
@@ -147,44 +160,43 @@ test('similar lists the nearest cells in order, like a scan of all', async (t) =
 
 test('a newer image, or one nearer to the requested time, replaces the previous one', async (t) => {
   const folder = await tempFolder(t);
-  const target = ['--data', join(folder, 'data')];
-  const ingest = async (name: string, datetime: string, constant?: number) => {
-    const path = await writePlantedScene(join(folder, name), { width: 300, height: 200, constant });
-    await tilewright('ingest', path, '--datetime', datetime, ...PLANTED_FLAGS, ...target);
+  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
+  const takeIn = async (name: string, datetime: string, constant?: number) => {
+    const href = await writePlantedScene(join(folder, name), { width: 300, height: 200, constant });
+    await ingest(node, { href, datetime, ...PLANTED_INPUTS });
   };
-  await ingest('old.tif', '2024-01-01T10:00:00Z');
-  const old = await texture(...target, '--min-coverage', '99');
-  await ingest('new.tif', '2024-06-01T10:00:00Z', 0.1);
-  const newest = await texture(...target, '--min-coverage', '99');
+  await takeIn('old.tif', '2024-01-01T10:00:00Z');
+  const old = await texture(node, COMPLETE);
+  await takeIn('new.tif', '2024-06-01T10:00:00Z', 0.1);
+  const newest = await texture(node, COMPLETE);
   assert.equal(newest.textures, old.textures);
   const [alike] = newest.collections;
   assert.equal(alike!.clusters.length, 1, 'images of one value look alike');
-  const near = await texture(...target, '--min-coverage', '99', '--near', '2024-02-01');
+  const near = await texture(node, { ...COMPLETE, near: '2024-02-01' });
   assert.equal(near.textures, old.textures);
   assert.deepEqual(near.collections, old.collections);
 });
 
 test('an older image replaces the previous one if that is cloudy', async (t) => {
   const folder = await tempFolder(t);
-  const data = join(folder, 'data');
-  const ingest = async (name: string, datetime: string, options: SceneOptions) => {
-    const path = await writeTestScene(join(folder, `${name}.tif`), { width: 400, ...options });
-    await tilewright('ingest', path, '--id', name, '--datetime', datetime, ...SCENE_FLAGS, '--data', data);
+  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
+  const takeIn = async (name: string, datetime: string, options: SceneOptions) => {
+    const href = await writeTestScene(join(folder, `${name}.tif`), { width: 400, ...options });
+    const inputs = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 6 };
+    await ingest(node, { href, id: name, datetime, ...inputs });
   };
   /** Runs the process again. Returns its results, the scene of each cell's texture, and all tiles with their cloud cover. */
-  const look = async (...flags: string[]) => {
-    const results = await texture('--min-coverage', '99', '--data', data, ...flags);
-    const storage = await Storage.open(data);
-    const records = await toArray(storage.textures.list('test'));
-    const tiles = await toArray(storage.catalogue.tiles.values());
-    await storage.close();
+  const look = async (inputs: object = {}) => {
+    const results = await texture(node, { ...COMPLETE, ...inputs });
+    const records = await toArray(node.storage.textures.list('test'));
+    const tiles = await tilesOf(node);
     const scenes = new Map(
       records.map((one) => [one.geocode, tiles.find(({ id }) => id === one.tile)!.scene]),
     );
     return { results, scenes, tiles };
   };
   // The eastern half of the scene is cloud.
-  await ingest('cloudy', '2024-06-20T10:00:00Z', { cloud: 50 });
+  await takeIn('cloudy', '2024-06-20T10:00:00Z', { cloud: 50 });
   const before = await look();
   const cloud = (geocode: string) => before.tiles.find((tile) => tile.geocode === geocode)!.cloudCover!;
   const clouded = (geocode: string) => cloud(geocode) > 5;
@@ -193,7 +205,7 @@ test('an older image replaces the previous one if that is cloudy', async (t) => 
   assert.ok(before.scenes.size > partly.length);
   assert.match(Object.keys(before.results.skipped).join(), /fewer than 500 clear pixels/);
 
-  await ingest('clear', '2024-05-01T10:00:00Z', { seed: 2 });
+  await takeIn('clear', '2024-05-01T10:00:00Z', { seed: 2 });
   const after = await look();
   const cells = [...after.scenes.keys()];
   assert.ok(cells.some((geocode) => cloud(geocode) === 100));
@@ -206,14 +218,14 @@ test('an older image replaces the previous one if that is cloudy', async (t) => 
   );
 
   // Near the date of the older image, no cell uses the cloudy image.
-  const near = await look('--near', '2024-05-20');
+  const near = await look({ near: '2024-05-20' });
   assert.deepEqual([...new Set(near.scenes.values())], ['clear']);
   assert.equal(near.results.textures, cells.length - changed);
 });
 
 test('a job that is cancelled during clustering ends as cancelled and keeps its textures', async (t) => {
   const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
+  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
   const client = new Client(inProcessTransport(node));
   const href = await writePlantedScene(join(folder, 'scene.tif'), { width: 300, height: 200 });
   await client.run('ingest', {
@@ -242,74 +254,66 @@ test('a job that is cancelled during clustering ends as cancelled and keeps its 
 });
 
 test('too many clusters for one collection leave the others unchanged', async (t) => {
-  const folder = await tempFolder(t);
-  const target = ['--data', join(folder, 'data')];
-  for (const [name, width] of [
+  const { folder, node, target } = await servingNode(t);
+  for (const [collection, width] of [
     ['few', 120],
     ['many', 600],
   ] as const) {
-    const path = await writePlantedScene(join(folder, `${name}.tif`), { width, height: 120 });
-    const flags = PLANTED_FLAGS.map((flag) => (flag === 'planted' ? name : flag));
-    await tilewright('ingest', path, '--datetime', '2024-06-01', ...flags, ...target);
+    const href = await writePlantedScene(join(folder, `${collection}.tif`), { width, height: 120 });
+    await ingest(node, { href, datetime: '2024-06-01', ...PLANTED_INPUTS, collection });
   }
-  const { collections } = await texture(...target, '--clusters', '1');
+  const { collections } = await texture(node, { clusters: 1 });
   const fit = collections.find(({ collection }) => collection === 'many')!.places;
   assert.ok(fit > collections.find(({ collection }) => collection === 'few')!.places);
   const { code, stderr } = await tilewright('texture', ...target, '--clusters', `${fit}`);
   assert.equal(code, 1);
   assert.match(stderr, /collection few has .* \[TW_TRAIN_FEW_TEXTURES\]/);
-  const storage = await Storage.open(join(folder, 'data'));
   for (const name of ['few', 'many'])
-    assert.equal((await storage.textures.getClustering(name))!.centres.length, 1);
-  await storage.close();
+    assert.equal((await node.storage.textures.getClustering(name))!.centres.length, 1);
 });
 
 test('a cell whose new image has too few clear pixels keeps its texture; a NaN texture is computed again', async (t) => {
   const folder = await tempFolder(t);
-  const target = ['--data', join(folder, 'data')];
-  const ingest = async (name: string, datetime: string, side: number) => {
-    const path = await writePlantedScene(join(folder, name), { width: side, height: side });
-    await tilewright('ingest', path, '--datetime', datetime, ...PLANTED_FLAGS, ...target);
+  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
+  const takeIn = async (name: string, datetime: string, side: number) => {
+    const href = await writePlantedScene(join(folder, name), { width: side, height: side });
+    await ingest(node, { href, datetime, ...PLANTED_INPUTS });
   };
-  await ingest('old.tif', '2024-01-01T10:00:00Z', 300);
-  await texture(...target);
-  await ingest('small.tif', '2024-06-01T10:00:00Z', 15);
-  const after = await texture(...target, '--datetime', '2024-06-01');
+  await takeIn('old.tif', '2024-01-01T10:00:00Z', 300);
+  await texture(node, {});
+  await takeIn('small.tif', '2024-06-01T10:00:00Z', 15);
+  const recent = { filter: { datetime: '2024-06-01T00:00:00Z/2024-06-01T23:59:59Z' } };
+  const after = await texture(node, recent);
   assert.deepEqual([after.textures, after.unchanged], [0, 1], JSON.stringify(after));
 
-  const storage = await Storage.open(join(folder, 'data'));
+  const { storage } = node;
   const [one, ...others] = await toArray(storage.textures.list('planted'));
   const former = [one!, ...others].map((texture) => ({ ...texture, version: 'gone' }));
   await storage.textures.put([{ ...one!, values: one!.values.map(() => Number.NaN) }]);
   const index = new TextureIndex(storage);
   assert.equal(await index.nearest('planted', one!.geocode, 5), undefined);
   assert.equal((await index.cells('planted')).length, others.length);
-  await storage.close();
-  assert.equal((await texture(...target)).textures, 1);
+  assert.equal((await texture(node, {})).textures, 1);
 
   // The process keeps no texture of an image that no longer exists.
-  const again = await Storage.open(join(folder, 'data'));
-  await putTextures(again, former);
-  await again.close();
-  const without = await texture(...target, '--datetime', '2024-06-01');
+  await putTextures(storage, former);
+  const without = await texture(node, recent);
   assert.deepEqual([without.textures, without.unchanged], [0, 0], JSON.stringify(without));
 });
 
 test('invalid requests are refused with a reason', async (t) => {
-  const folder = await tempFolder(t);
-  const target = ['--data', join(folder, 'data')];
+  const { folder, node, target } = await servingNode(t);
   const run = (...flags: string[]) => tilewright('texture', ...target, ...flags);
   const size = { width: 300, height: 200 };
-  const path = await writePlantedScene(join(folder, 'scene.tif'), size);
+  const href = await writePlantedScene(join(folder, 'scene.tif'), size);
   const grey = await writePlantedScene(join(folder, 'grey.tif'), { ...size, names: ['a', 'b', 'c', 'd'] });
-  const like = ['--collection', 'grey', '--scale', '0.0001', '--precision', '6'];
-  const ingested = await tilewright('ingest', grey, '--datetime', '2024-06-01', ...like, ...target);
-  assert.equal(ingested.code, 0, ingested.stderr);
+  const about = { ...PLANTED_INPUTS, datetime: '2024-06-01' };
+  assert.deepEqual((await ingest(node, { ...about, href: grey, collection: 'grey' })).failed, []);
   const colourless = await run();
   assert.equal(colourless.code, 1);
   assert.match(colourless.stderr, /no image with red, green, blue \[TW_TRAIN_NO_TEXTURE\]/);
 
-  await tilewright('ingest', path, '--datetime', '2024-06-01', ...PLANTED_FLAGS, ...target);
+  await ingest(node, { ...about, href });
   const nothing = await run('--bbox', '0,0,1,1');
   assert.equal(nothing.code, 1);
   assert.match(nothing.stderr, /no tile matches the filter \[TW_TRAIN_NO_TEXTURE\]/);
