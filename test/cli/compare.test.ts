@@ -24,12 +24,14 @@ interface PrintedVerdict {
 }
 
 const FILTER = ['--max-cloud', '30', '--min-coverage', '60'];
+/** A second process would load a second engine. */
+const CORES = ['--cores', '1'];
 
 test('comparing modes', { timeout: 500_000 }, async (t) => {
   const folder = await tempFolder(t);
   const data = ['--data', join(folder, 'data')];
-  const node = await testNode(t, join(folder, 'data'));
-  const options = { size: { width: 800, height: 700 }, dates: SERIES_DATES.slice(2) };
+  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
+  const options = { size: { width: 800, height: 700 }, dates: SERIES_DATES.slice(2, 3) };
   for (const { path } of await writeSentinelLikeSeries(join(folder, 'scenes'), options))
     await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
   await node.close();
@@ -37,7 +39,17 @@ test('comparing modes', { timeout: 500_000 }, async (t) => {
   await t.test('modes are compared by what they train, and no model is stored', async () => {
     const out = join(folder, 'report-a');
     const modes = ['partitioned', 'distributed', 'contained'];
-    const asked = ['ndvi', '--modes', modes.join(','), '--seeds', '3,1', '--epochs', '2', ...FILTER];
+    const asked = [
+      'ndvi',
+      '--modes',
+      modes.join(','),
+      '--seeds',
+      '3,1',
+      '--epochs',
+      '2',
+      ...FILTER,
+      ...CORES,
+    ];
     const done = await tilewright('compare', ...asked, ...data, '--out', out, '--format', 'json');
     assert.equal(done.code, 0, done.stderr);
     const comparison = JSON.parse(done.stdout) as Comparison & { verdicts: PrintedVerdict[] };
@@ -64,6 +76,7 @@ test('comparing modes', { timeout: 500_000 }, async (t) => {
       '--epochs',
       '2',
       ...FILTER,
+      ...CORES,
       ...data,
       '--format',
       'json',
@@ -141,6 +154,7 @@ test('comparing modes', { timeout: 500_000 }, async (t) => {
         '--seeds',
         '1',
         ...FILTER,
+        ...CORES,
         ...data,
         '--out',
         out,
@@ -175,7 +189,7 @@ test('comparing modes', { timeout: 500_000 }, async (t) => {
 
   await t.test('what has ended is in the report when the command is stopped', async () => {
     const out = join(folder, 'report-c');
-    const child = start(['compare', 'ndvi', '--epochs', '15', ...FILTER, ...data, '--out', out]);
+    const child = start(['compare', 'ndvi', '--epochs', '3', ...FILTER, ...CORES, ...data, '--out', out]);
     const ended = finished(child);
     const report = join(out, 'compare-ndvi.html');
     await eventually('a training has ended', () => existsSync(report), 120_000);
@@ -190,10 +204,10 @@ test('comparing modes', { timeout: 500_000 }, async (t) => {
   });
 
   await t.test('a comparison on a server waits for other jobs', async (t) => {
-    const server = await testNode(t, join(folder, 'data'));
+    const server = await testNode(t, join(folder, 'data'), { cores: 1 });
     const url = await server.listen('127.0.0.1', 0);
     const filter = { maxCloud: 30, minCoverage: 60 };
-    const inputs = { model: 'ndvi', epochs: 40, store: false, filter };
+    const inputs = { model: 'ndvi', epochs: 20, store: false, filter };
     const headers = { authorization: `Bearer ${server.ownerSecret}` };
     const started = await server.server.inject({
       ...{ method: 'POST', url: '/processes/train/execution', headers, payload: { inputs } },
