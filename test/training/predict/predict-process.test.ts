@@ -1,15 +1,16 @@
 /** A prediction job applies the models of cells to the tiles of these cells and stores the results as tiles. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { PAIR_DATES, SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import type { TilewrightNode } from '../../../src/node.js';
 import { readImage } from '../../../src/raster/index.js';
 import { bestVersion, type TileRecord, versionsOf } from '../../../src/storage/index.js';
 import type { PredictResults, TrainResults } from '../../../src/training/index.js';
 import { assertDataParts } from '../../derive/tiles.js';
+import { suiteContext } from '../../support/at-end.js';
 import { damageRecords } from '../../support/damage.js';
 import { hasGdal } from '../../support/gdal.js';
 import { putModel } from '../../support/models.js';
@@ -19,19 +20,32 @@ import { tempFolder } from '../../support/temp.js';
 
 const SIZE = { width: 800, height: 700 };
 
-async function nodeWithSeries(
-  t: Parameters<typeof testNode>[0] & Parameters<typeof tempFolder>[0],
-  dates: typeof PAIR_DATES,
-  size = SIZE,
-) {
+type Context = Parameters<typeof testNode>[0] & Parameters<typeof tempFolder>[0];
+
+async function nodeWithSeries(t: Context, dates: typeof PAIR_DATES, size = SIZE) {
   const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
+  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
   const files = await writeSentinelLikeSeries(join(folder, 'scenes'), { size, dates });
   for (const { path } of files) {
     const { failed } = await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
     assert.deepEqual(failed, []);
   }
   return node;
+}
+
+/** A data folder with one date. Tests use copies of it. */
+let oneDate: string;
+const file = suiteContext();
+before(async () => {
+  const node = await nodeWithSeries(file, PAIR_DATES.slice(0, 1));
+  oneDate = node.storage.dir;
+  await node.close();
+});
+
+async function nodeWithDate(t: Context) {
+  const data = join(await tempFolder(t), 'data');
+  await cp(oneDate, data, { recursive: true });
+  return testNode(t, data, { cores: 1 });
 }
 
 const train = (node: TilewrightNode, inputs: object) => runProcess<TrainResults>(node, 'train', inputs);
@@ -145,7 +159,7 @@ describe('predict', { timeout: 580_000 }, () => {
   });
 
   it('warns about models that are worse than the mean of their training values', async (t) => {
-    const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
+    const node = await nodeWithDate(t);
     const tiles = await tilesOf(node);
     const [first, second] = tiles;
     await putModel(node.storage, [first!], { mse: 0.2, mean: 0.1 });
@@ -164,7 +178,7 @@ describe('predict', { timeout: 580_000 }, () => {
   });
 
   it('applies a model that is surely worse than the mean of its training only with evenIfWorse', async (t) => {
-    const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
+    const node = await nodeWithDate(t);
     const [first, second] = await tilesOf(node);
     const worse = { mse: 0.2, mean: 0.1 };
     // Chance may explain the first one, but not the second.
@@ -224,7 +238,7 @@ describe('predict', { timeout: 580_000 }, () => {
 
   it('replaces a cloud-free tile if its cell gets another date', async (t) => {
     const folder = await tempFolder(t);
-    const node = await testNode(t, join(folder, 'data'));
+    const node = await testNode(t, join(folder, 'data'), { cores: 1 });
     const series = await writeSentinelLikeSeries(join(folder, 'scenes'), { size: SIZE, dates: PAIR_DATES });
     const takeIn = async (dates: typeof series) => {
       for (const { path } of dates)
@@ -258,7 +272,7 @@ describe('predict', { timeout: 580_000 }, () => {
   });
 
   it('refuses a damaged model, and names the damaged file', async (t) => {
-    const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
+    const node = await nodeWithDate(t);
     const tiles = (await tilesOf(node)).slice(0, 2);
     assert.equal(tiles.length, 2);
     const [model] = [await putModel(node.storage, [tiles[0]!]), await putModel(node.storage, [tiles[1]!])];
@@ -287,7 +301,7 @@ describe('predict', { timeout: 580_000 }, () => {
   });
 
   it('continues without a model whose record is damaged, which can be trained again', async (t) => {
-    const before = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
+    const before = await nodeWithDate(t);
     const tiles = (await tilesOf(before)).filter(({ coverage }) => coverage > 60).slice(0, 2);
     const [lost] = [await putModel(before.storage, [tiles[0]!]), await putModel(before.storage, [tiles[1]!])];
     const { dir } = before.storage;
@@ -307,7 +321,7 @@ describe('predict', { timeout: 580_000 }, () => {
   });
 
   it('refuses invalid requests with a reason', async (t) => {
-    const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
+    const node = await nodeWithDate(t);
     assert.equal((await predict(node, { model: 'ndvi_s_gabsent' })).failed, 'TW_TRAIN_NO_MODEL');
     for (const model of ['ndvx', 'ndvi_', 'ndvi_s', 'xndvi_s_g9', ''])
       assert.equal((await execute(node, { model })).statusCode, 400, model);
