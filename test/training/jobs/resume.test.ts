@@ -8,7 +8,7 @@ import { SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/ind
 import type { ModelCard } from '../../../src/training/index.js';
 import { kill, until } from '../../jobs/servers.js';
 import { checkDuration } from '../../support/duration.js';
-import { ingest, testNode } from '../../support/node.js';
+import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
 import { FREQUENT_CHECKPOINTS, serverOf } from './training-server.js';
@@ -16,15 +16,14 @@ import { FREQUENT_CHECKPOINTS, serverOf } from './training-server.js';
 test('after kill -9 a training resumes from its checkpoint, to the same weights', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
-  const node = await testNode(t, data);
+  const node = await testNode(t, data, { cores: 1 });
   const size = { width: 800, height: 700 };
-  const dates = SERIES_DATES.slice(1, 3);
+  const dates = SERIES_DATES.slice(2, 3);
   const series = await writeSentinelLikeSeries(join(folder, 'scenes'), { size, dates });
   for (const { path } of series)
     await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
-  const short = { model: 'ndvi', filter: { collections: ['s'] }, epochs: 1 };
-  const { models } = await runProcess<{ models: { id: string; geocode: string }[] }>(node, 'train', short);
-  const [{ id, geocode }] = models as [(typeof models)[number]];
+  const { geocode } = (await tilesOf(node)).reduce((a, b) => (b.coverage > a.coverage ? b : a));
+  const id = `ndvi_s_g${geocode}`;
   await node.close();
 
   const { serve, ask, execute, done, weightsOf } = await serverOf(t, data, FREQUENT_CHECKPOINTS);
@@ -37,8 +36,8 @@ test('after kill -9 a training resumes from its checkpoint, to the same weights'
 
   for (const mode of ['partitioned', 'distributed'])
     await t.test(mode, async () => {
-      // Long enough for a checkpoint, which is written after half a second.
-      const inputs = { ...short, mode, filter: { collections: ['s'], geocode }, epochs: 80 };
+      // Long enough for a kill after the first checkpoint, which is written after a tenth of a second.
+      const inputs = { model: 'ndvi', mode, filter: { collections: ['s'], geocode }, epochs: 30 };
       const { jobID } = await execute(inputs);
       await until('a checkpoint', async () => checkpoints().length > 0);
       const { started } = await ask(`/jobs/${jobID}`);
@@ -74,16 +73,17 @@ test('after kill -9 a training resumes from its checkpoint, to the same weights'
 test('after kill -9 a curriculum resumes with the seeds that it had trained, to the same weights', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
-  const node = await testNode(t, data);
+  const node = await testNode(t, data, { cores: 1 });
   const dates = SERIES_DATES.slice(2, 3);
   const [clear] = await writeSentinelLikeSeries(join(folder, 'scenes'), { dates });
   const cut = { collection: 's', precision: 5, scale: 0.0001, maskBand: 5 };
   await ingest(node, { href: clear!.path, ...cut });
-  await runProcess(node, 'texture', { clusters: 2 });
+  const filter = { minCoverage: 99 };
+  await runProcess(node, 'texture', { clusters: 2, filter });
   await node.close();
 
   const { serve, ask, execute, done, weightsOf } = await serverOf(t, data);
-  const inputs = { model: 'ndvi', epochs: 4, transfer: 'similar', curriculum: true };
+  const inputs = { model: 'ndvi', epochs: 2, transfer: 'similar', curriculum: true, filter };
   const all = async (job: string) => {
     const { models } = await ask(`/jobs/${job}/results`);
     const weights = models.map(async ({ id }: { id: string }) => [id, (await weightsOf(id)).toString('hex')]);

@@ -8,8 +8,8 @@ import type { ModelCard, TrainResults } from '../../../src/training/index.js';
 import { kill, until } from '../../jobs/servers.js';
 import { tilewright } from '../../support/command.js';
 import { writeInfraredScene } from '../../support/infrared-scene.js';
-import { ingest, testNode } from '../../support/node.js';
-import { runProcess } from '../../support/process.js';
+import { ingest, testNode, tilesOf } from '../../support/node.js';
+import { resultsOf, runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
 import { FREQUENT_CHECKPOINTS, serverOf } from './training-server.js';
 
@@ -30,8 +30,14 @@ test('a job trains several models of each cell, with the same results as separat
 }, async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
-  const node = await testNode(t, data);
-  await ingestScene(node, folder);
+  const first = await testNode(t, data, { cores: 1 });
+  await ingestScene(first, folder);
+  await first.close();
+  const flags = ['--collection', 's', '--min-coverage', '13.5', '--epochs', '1', '--data', data];
+  const { code, stdout, stderr } = await tilewright('train', ...BOTH, ...flags);
+  assert.equal(code, 0, stderr);
+
+  const node = await testNode(t, data, { cores: 1 });
   const filter = { collections: ['s'], minCoverage: 13.5 };
   const train = (inputs: object) =>
     runProcess<TrainResults>(node, 'train', { filter, epochs: 1, mode: 'partitioned', ...inputs });
@@ -40,7 +46,9 @@ test('a job trains several models of each cell, with the same results as separat
       models.map(async ({ id }) => (await node.server.inject(`/models/${id}/weights.bin`)).rawPayload),
     );
 
-  const together = await train({ model: BOTH });
+  const { jobs } = (await node.server.inject('/jobs')).json();
+  const { jobID } = jobs.find(({ processID }: { processID: string }) => processID === 'train');
+  const together = await resultsOf<TrainResults>(node, jobID);
   const weights = await weightsOf(together);
   const alone: TrainResults[] = [];
   for (const model of BOTH) alone.push(await train({ model }));
@@ -93,10 +101,6 @@ test('a job trains several models of each cell, with the same results as separat
     assert.deepEqual(await refused({ model }), [400, 'TW_API_BAD_REQUEST']);
   assert.deepEqual(await refused({ model: BOTH, mode: 'distributed' }), [422, 'TW_TRAIN_ONE_MODEL']);
 
-  await node.close();
-  const flags = ['--min-coverage', '13.5', '--epochs', '1', '--data', data];
-  const { code, stdout, stderr } = await tilewright('train', ...BOTH, ...flags);
-  assert.equal(code, 0, stderr);
   const [head, ...rows] = stdout.trim().split('\n');
   assert.match(head!, /^place +model +MSE .* seconds$/);
   assert.match(
@@ -113,18 +117,13 @@ test('after kill -9 the stored model is kept, and the other resumes from its che
 }, async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
-  const node = await testNode(t, data);
+  const node = await testNode(t, data, { cores: 1 });
   await ingestScene(node, folder);
-  const { models } = await runProcess<TrainResults>(node, 'train', {
-    model: 'ndmi',
-    mode: 'partitioned',
-    epochs: 1,
-  });
-  const [{ geocode }] = models as [TrainResults['models'][number]];
+  const { geocode } = (await tilesOf(node)).reduce((a, b) => (b.coverage > a.coverage ? b : a));
   await node.close();
 
-  // Long enough for a checkpoint of the second model, which is written after half a second.
-  const inputs = { model: BOTH, filter: { collections: ['s'], geocode }, epochs: 15 };
+  // Long enough for a kill after the first checkpoint of the second model.
+  const inputs = { model: BOTH, filter: { collections: ['s'], geocode }, epochs: 6 };
   const { serve, ask, execute, done, weightsOf } = await serverOf(t, data, FREQUENT_CHECKPOINTS);
   const cardOf = async (model: string) => (await ask(`/models/${model}_s_g${geocode}`)).card;
   const weights = () => Promise.all(BOTH.map((model) => weightsOf(`${model}_s_g${geocode}`)));

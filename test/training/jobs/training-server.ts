@@ -5,7 +5,7 @@ import { atEnd } from '../../support/at-end.js';
 import { start } from '../../support/command.js';
 import { freePort } from '../../support/s3.js';
 
-/** Environment of servers whose trainings write a checkpoint every half second. */
+/** Environment of servers whose trainings write a checkpoint every tenth of a second. */
 export const FREQUENT_CHECKPOINTS = {
   NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('./fast-training-clock.js', import.meta.url)}`,
 };
