@@ -35,16 +35,11 @@ test('nodes agree on the first cell of each cluster and start from models of eac
     ...['texture', '--clusters', '2', ...whole, '--server', nodes[0]!.url],
   );
   const { clusters } = collections[0]!;
+  const client = new Client(httpTransport(nodes[0]!.url));
   const owners = new Map<string, string>();
   for (const place of clusters.flatMap(({ places }) => places)) {
-    const located = await json<{ owners: { node: string }[] }>(
-      'node',
-      'locate',
-      place,
-      '--server',
-      nodes[0]!.url,
-    );
-    owners.set(place, located.owners[0]!.node);
+    const [owner] = (await client.locate('geohash', place)).owners;
+    owners.set(place, owner!.node);
   }
   const isApart = ({ places, middle }: { places: string[]; middle: string }) =>
     places.some((place) => owners.get(place) !== owners.get(middle));
@@ -64,12 +59,11 @@ test('nodes agree on the first cell of each cluster and start from models of eac
     }
 
   // Before, during and after its tasks arrive at the nodes and meet there.
-  const client = new Client(httpTransport(nodes[0]!.url));
   const inputs = { model: 'ndvi', epochs: 1, transfer: 'similar', curriculum: true };
-  for (let i = 0; i < 20; i++) {
+  for (let i = 0; i < 10; i++) {
     const stop = new AbortController();
     // From the moment that the job exists.
-    const onProgress = () => setTimeout(() => stop.abort(), 6 * i);
+    const onProgress = () => setTimeout(() => stop.abort(), 12 * i);
     const hooks = { signal: stop.signal, onProgress };
     await assert.rejects(client.run('train', inputs, hooks), { code: 'TW_CLIENT_STOPPED' });
   }
