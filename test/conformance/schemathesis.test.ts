@@ -222,7 +222,7 @@ test('schemathesis finds no difference between the document and the server', asy
         '--phases',
         'coverage,fuzzing',
         '--max-examples',
-        '4',
+        '2',
         '--seed',
         '42',
         '--workers',

@@ -26,7 +26,7 @@ const MINUTES = Number(process.env['TILEWRIGHT_HOSTILE_MINUTES'] ?? 0);
 /** A data folder with many records, most of them without files. */
 async function fill(t: TestContext, folder: string): Promise<string> {
   const data = join(folder, 'data');
-  const node = await testNode(t, data);
+  const node = await testNode(t, data, { cores: 1 });
   const href = await writeTestScene(join(folder, 'scene.tif'));
   const scene = {
     collection: 'c',

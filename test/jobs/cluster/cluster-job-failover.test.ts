@@ -191,10 +191,10 @@ test('jobs that only the object store has are found, or said to be lost', async 
   await entries.create(waiting(accepted.id));
 
   assert.equal((await endOf(entries, ended.id)).status, 'successful');
-  const found = (await entries.get(ended.id))!.entry;
-  assert.ok(found.job.hasResults);
-  assert.deepEqual(await artifacts.record(found.folder!), ended);
-  assert.deepEqual(await artifacts.log(found.folder!), [line]);
+  const { entry: restored } = (await entries.get(ended.id))!;
+  assert.ok(restored.job.hasResults);
+  assert.deepEqual(await artifacts.record(restored.folder!), ended);
+  assert.deepEqual(await artifacts.log(restored.folder!), [line]);
   const lost = await endOf(entries, begun.id);
   assert.deepEqual([lost.process, lost.status, lost.error?.code], ['fill', 'failed', 'TW_JOB_LOST']);
   // From these inputs it can be retried.

@@ -70,7 +70,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
   before(async () => {
     folder = await tempFolder({ after: (work) => void cleanUp.push(work as () => Promise<void>) });
     const data = join(folder, 'data');
-    const options = { size: { width: 800, height: 700 }, dates: SERIES_DATES.slice(2) };
+    const options = { size: { width: 600, height: 520 }, dates: SERIES_DATES.slice(2) };
     const series = await writeSentinelLikeSeries(join(folder, 'scenes'), options);
     const paths = series.map(({ path }) => path);
     const about = ['--scale', '0.0001', '--mask-band', '5', '--data', data];
@@ -177,7 +177,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
   test('waits for a node that restarts', async () => {
     const [{ geocode, id }] = partitioned.models as [Results['models'][0]];
     const before = await versionsOf(id);
-    const { process: command, end } = await pod(withFlag(argsOf(geocode), '--epochs', '80'), 'waits');
+    const { process: command, end } = await pod(withFlag(argsOf(geocode), '--epochs', '40'), 'waits');
     const isTraining = () => {
       const { stdout } = spawnSync('ps', ['-A', '-o', 'ppid=,args='], { encoding: 'utf8' });
       return stdout
