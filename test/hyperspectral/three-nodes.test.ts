@@ -113,7 +113,7 @@ test('three nodes give the same bits as one node', { skip: noEtcd }, async (t) =
     ['anomaly', { filter }],
     ['anomaly', { filter, window: [11, 3], components: 4 }],
     ['classify', { filter, labels, classifier: 'logistic' }],
-    ['classify', { filter: firstDay, labels, classifier: 'resnet3d', epochs: 1, precision: 'mixed' }],
+    ['classify', { filter, labels, classifier: 'resnet3d', epochs: 1, precision: 'mixed' }],
     ['cluster', { filter, clusters: 7 }],
   ] as const) {
     const versionsOf = (maps: Item[]) => maps.map(({ properties }) => properties['version']);

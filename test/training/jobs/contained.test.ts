@@ -24,7 +24,7 @@ function childrenThatTrain(): number[] {
   });
   return stdout
     .split('\n')
-    .filter((line) => line.includes('training/train-worker.js'))
+    .filter((line) => line.includes('training/train-worker.bundle.js'))
     .map((line) => Number.parseInt(line, 10));
 }
 

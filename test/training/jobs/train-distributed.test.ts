@@ -39,7 +39,8 @@ function members(): { pid: number; parent: number }[] {
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => {
       try {
-        if (!readFileSync(`/proc/${name}/cmdline`, 'utf8').includes('distributed/worker.js')) return [];
+        if (!readFileSync(`/proc/${name}/cmdline`, 'utf8').includes('distributed/worker.bundle.js'))
+          return [];
         const parent = /^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${name}/status`, 'utf8'))![1];
         return [{ pid: Number(name), parent: Number(parent) }];
       } catch {

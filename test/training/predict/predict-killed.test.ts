@@ -36,7 +36,7 @@ test('after kill -9 of a prediction process only its tile fails, and the server 
   // Prediction processes take a second to start, so that the kill meets the first one at its first tile.
   const slow = join(folder, 'slow.cjs');
   const wait = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)';
-  writeFileSync(slow, `if (process.argv[1].endsWith('training/predict-worker.js')) ${wait};`);
+  writeFileSync(slow, `if (process.argv[1].endsWith('training/predict-worker.bundle.js')) ${wait};`);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const ask = async (path: string, body?: object) => {
@@ -54,7 +54,7 @@ test('after kill -9 of a prediction process only its tile fails, and the server 
   const predictors = () =>
     children(server.pid).filter((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('training/predict-worker.js');
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('training/predict-worker.bundle.js');
       } catch {
         return false; // The process has ended in the meantime.
       }

@@ -182,7 +182,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
       const { stdout } = spawnSync('ps', ['-A', '-o', 'ppid=,args='], { encoding: 'utf8' });
       return stdout
         .split('\n')
-        .some((line) => Number.parseInt(line, 10) === command.pid && line.includes('worker.js'));
+        .some((line) => Number.parseInt(line, 10) === command.pid && line.includes('worker.bundle.js'));
     };
     // At this point the container has fetched the tiles. It sends no request to the node until the training ends.
     await eventually('the training', isTraining, 60_000);
