@@ -91,28 +91,15 @@ const REAL_SCENES: Record<string, object> = {
     datetime: '1999-08-01T00:00:00Z',
   },
 };
-/** Seven dates of ten years, as 8-bit counts, which have no texture without a scale. */
+/** Seven dates of ten years, as 8-bit counts, which have no texture. */
 const REAL_SERIES = {
   'naip-north-dakota': { href: join(DATA, 'naip-north-dakota-series'), precision: 6 },
 };
-/** Maps the counts to the reflectances that textures distinguish. NDVI is the same with every scale. */
-const TEXTURE_SCALE = 0.35 / 255;
 
 /** Ingests the real scenes and perhaps the series, and returns their collections; empty if the scenes are missing. */
-export const ingestReal = (client: Client, { withSeries = false } = {}): Promise<string[]> =>
-  ingestAll(client, { ...REAL_SCENES, ...(withSeries && REAL_SERIES) });
-
-/** Ingests the series with textures. */
-export const ingestTexturedSeries = (client: Client): Promise<string[]> =>
-  ingestAll(
-    client,
-    Object.fromEntries(
-      Object.entries(REAL_SERIES).map(([name, series]) => [name, { ...series, scale: TEXTURE_SCALE }]),
-    ),
-  );
-
-async function ingestAll(client: Client, collections: Record<string, object>): Promise<string[]> {
+export async function ingestReal(client: Client, { withSeries = false } = {}): Promise<string[]> {
   if (!existsSync(DATA)) return [];
+  const collections: Record<string, object> = { ...REAL_SCENES, ...(withSeries && REAL_SERIES) };
   for (const [collection, scene] of Object.entries(collections))
     await client.run('ingest', { precision: PRECISION, ...scene, collection });
   return Object.keys(collections);

@@ -34,7 +34,7 @@ import {
   startsOfOthers,
   tunedRate,
 } from './curves.js';
-import { datedPlaces, ingestReal, ingestTexturedSeries, plantPlaces } from './places.js';
+import { datedPlaces, ingestReal, plantPlaces } from './places.js';
 import { type LossLine, lossPlot } from './plot.js';
 import { adjustedRand, bestInHindsight, medianCurve, scoresOf } from './scores.js';
 
@@ -59,8 +59,6 @@ const ROWS = [...[...STARTS, ...SCHEDULES].map(({ name }) => name), HINDSIGHT];
 
 /** How a kind of model is compared. */
 interface Comparison {
-  /** Default: the name of the comparison. */
-  model?: string;
   epochs: number;
   /** Candidate step sizes, and how many seeds try each. The benchmark uses the best one for a fresh start. */
   rates: number[];
@@ -73,8 +71,6 @@ interface Comparison {
   onePerKind?: boolean;
   /** True for places with cloudy dates instead of the planted ones. */
   dated?: boolean;
-  /** True for the places of the NAIP series instead. */
-  series?: boolean;
   /** Default: the seeds of the benchmark. */
   seeds?: number;
 }
@@ -83,29 +79,28 @@ interface Size {
   /** Places of each kind of land. */
   each: number;
   seeds: number;
-  comparisons: Record<string, Comparison>;
+  models: Record<string, Comparison>;
 }
 
 /** The step size of the model itself: trying others takes as long as the comparison. */
-const ownRate = (model: string) => ({ rates: [getModelSpec(model).learningRate], tried: 1 });
+const CLOUD_RATES = [getModelSpec('cloud-removal').learningRate];
 
 const FULL: Size = {
   ...{ each: 5, seeds: 3 },
-  comparisons: {
+  models: {
     ndvi: { epochs: 30, rates: [1e-3, 2e-3, 3e-3, 5e-3, 1e-2, 2e-2], tried: 3, real: true, schedules: true },
     ndmi: { epochs: 20, rates: [2e-3, 4e-3, 8e-3], tried: 1, onePerKind: true },
-    'cloud-removal': { epochs: 3, ...ownRate('cloud-removal'), onePerKind: true, dated: true, seeds: 1 },
-    'ndvi-series': { model: 'ndvi', epochs: 30, ...ownRate('ndvi'), series: true, seeds: 1 },
+    'cloud-removal': { epochs: 3, rates: CLOUD_RATES, tried: 1, onePerKind: true, dated: true, seeds: 1 },
   },
 };
 const SHORT: Size = {
   ...{ each: 2, seeds: 1 },
-  comparisons: { ndvi: { epochs: 3, rates: [2e-3, 5e-3], tried: 1 } },
+  models: { ndvi: { epochs: 3, rates: [2e-3, 5e-3], tried: 1 } },
 };
 
 export async function benchTransfer({ short, log }: BenchOptions): Promise<BenchResult[]> {
   const size = short ? SHORT : FULL;
-  const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',') ?? Object.keys(size.comparisons);
+  const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',') ?? Object.keys(size.models);
   // The same settings as in training. The library reads them once, when it is loaded.
   Object.assign(process.env, { OMP_NUM_THREADS: '1', OMP_WAIT_POLICY: 'passive' });
   mkdirSync(BENCH_FOLDER, { recursive: true });
@@ -116,11 +111,11 @@ export async function benchTransfer({ short, log }: BenchOptions): Promise<Bench
     const { name, version } = await selectEngine({});
     const { tf } = await loadEngine(name);
     log(`engine ${name} ${version}`);
-    const chosen = Object.entries(size.comparisons).filter(([name]) => only.includes(name));
+    const chosen = Object.entries(size.models).filter(([model]) => only.includes(model));
     const results: BenchResult[] = [];
     /** The kind of each place of the collections of generated land. */
     const generated = new Map<string, Map<string, string>>();
-    if (chosen.some(([, { dated, series }]) => !dated && !series)) {
+    if (chosen.some(([, { dated }]) => !dated)) {
       const kinds = await plantPlaces(client, PLANTED, size.each, join(folder, 'scenes'));
       generated.set(PLANTED, kinds);
       const rand = await plantedClusters(client, kinds, log);
@@ -131,21 +126,17 @@ export async function benchTransfer({ short, log }: BenchOptions): Promise<Bench
       await client.run('texture', { filter: { collections: [DATED] } });
     }
     const scenes = chosen.some(([, { real }]) => real) ? await ingestReal(client) : [];
-    const series = chosen.some(([, { series }]) => series) ? await ingestTexturedSeries(client) : [];
-    for (const collection of [...scenes, ...series])
-      await client.run('texture', { filter: { collections: [collection] } });
+    for (const collection of scenes) await client.run('texture', { filter: { collections: [collection] } });
     const panels = new Map<string, LossLine[]>();
-    for (const [name, comparison] of chosen) {
-      const { model = name } = comparison;
+    for (const [model, comparison] of chosen) {
       const land = comparison.dated ? DATED : PLANTED;
-      const kinds = generated.get(land);
+      const kinds = generated.get(land)!;
       // The first places are of different kinds.
-      const few =
-        kinds && comparison.onePerKind ? [...kinds.keys()].slice(0, new Set(kinds.values()).size) : undefined;
-      const collections = comparison.series ? series : [land, ...(comparison.real ? scenes : [])];
-      for (const collection of collections) {
-        const hasHindsight = comparison.real === true && collection !== land;
-        const measured = { seeds: size.seeds, ...comparison, hasHindsight, collection, model, few, log };
+      const few = comparison.onePerKind
+        ? [...kinds.keys()].slice(0, new Set(kinds.values()).size)
+        : undefined;
+      for (const collection of [land, ...(comparison.real ? scenes : [])]) {
+        const measured = { seeds: size.seeds, ...comparison, collection, model, few, log };
         const curves = await measure(tf, client, node.storage, measured);
         panels.set(
           `${model}, ${collection}`,
@@ -189,8 +180,6 @@ interface Measure extends Comparison {
   seeds: number;
   /** Geocodes of the places that are compared. Default: all. */
   few?: string[];
-  /** True to start from each other place as well. */
-  hasHindsight: boolean;
   log: (line: string) => void;
 }
 
@@ -198,7 +187,7 @@ async function measure(
   tf: Tf,
   client: Client,
   storage: Storage,
-  { collection, model, epochs, rates, tried, schedules, seeds, few, hasHindsight, log }: Measure,
+  { collection, model, epochs, rates, tried, schedules, seeds, few, log }: Measure,
 ): Promise<Curve[]> {
   const spec = getModelSpec(model);
   const all = await placesOf(storage, collection, spec);
@@ -223,7 +212,7 @@ async function measure(
       for (const place of places) curves.push(await curveOf(tf, storage, place, start, options));
       log(`${model}, ${collection}, seed ${seed}: ${kind.name}`);
     }
-    if (!hasHindsight) continue;
+    if (collection === PLANTED || collection === DATED) continue;
     for (const place of places)
       for (const start of await startsOfOthers(storage, model, place.place))
         others.push(await curveOf(tf, storage, place, start, options));
