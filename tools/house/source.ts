@@ -57,7 +57,7 @@ interface Import {
   /** Path of the target, relative to the project. */
   target: string;
   node: Node;
-  /** By `import()`, or as the entry of a thread or process, `new URL('./worker.js', import.meta.url)`. */
+  /** By `import()`, or as the entry of a thread or process, `new URL('./worker.bundle.js', import.meta.url)`. */
   isLoadedApart: boolean;
 }
 
@@ -240,12 +240,15 @@ function importsOf(path: string, file: SourceFile): Import[] {
   return imports;
 }
 
-/** The TypeScript file of a specifier such as `'./tile.js'`, or of a template that only varies the query: `./tile.js?${kind}`. */
+/**
+ * The TypeScript file of a specifier such as `'./tile.js'`, of its bundle `'./tile.bundle.js'`, or of a template that only varies the
+ * query: `./tile.js?${kind}`.
+ */
 function fileOf(specifier: Node): string | undefined {
   const isTemplate = isTemplateExpression(specifier);
   if (!isTemplate && !isStringLiteralLikeNode(specifier)) return undefined;
   const text = isTemplate ? specifier.head.text : specifier.text;
-  const [, file] = (isTemplate ? /^(\..*)\.js\?/ : /^(\..*)\.js$/).exec(text) ?? [];
+  const [, file] = (isTemplate ? /^(\..*)\.js\?/ : /^(\..*?)(?:\.bundle)?\.js$/).exec(text) ?? [];
   return file && `${file}.ts`;
 }
 
