@@ -73,7 +73,7 @@ const eachMinute = setInterval(() => {
   );
 }, 60_000);
 
-// One file more than cores: tests often wait for a process or a timer.
+// One file more than there are cores, because tests often wait for a process or a timer.
 const stream = run({ files, concurrency: availableParallelism() + 1, timeout: 600_000 });
 stream.on('test:dequeue', ({ name }) => {
   if (isFile(name)) running.set(name, performance.now());

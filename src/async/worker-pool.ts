@@ -1,6 +1,6 @@
 /** Worker threads that are started once and reused, and the messages to and from them. A task may select its function by its `kind`. */
 import { setMaxListeners } from 'node:events';
-import { readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, type Transferable, Worker, workerData } from 'node:worker_threads';
 import { messageOf, TilewrightError } from '../errors.js';
@@ -10,11 +10,11 @@ import { workerBlocked, workerDied, workerStuck } from './errors.js';
 type WorkerMessage<Task> = { task: Task } | { abort: true };
 
 /**
- * A message from a thread: first that its code is loaded, with its folder below /proc where the system has one; then the outcome of each
- * task.
+ * A message from a thread: first that its code is loaded, with its folder below /proc if the system counts the CPU time of threads there;
+ * then the outcome of each task.
  */
 type Reply<Result> =
-  | { loaded: true; processorFolder: string | undefined }
+  | { loaded: true; procFolder: string | undefined }
   | (({ result: Result } | { failure: Failure }) & { exceedsWasmLimit: boolean });
 
 /** An error, serialized for `postMessage`. */
@@ -40,8 +40,8 @@ interface RunOptions {
    */
   graceMs?: number;
   /**
-   * Milliseconds of the processor after which the thread is terminated with TW_RASTER_WORKER_STUCK. Default and maximum: the limit of the
-   * pool.
+   * CPU time of the task in milliseconds after which the thread is terminated with TW_RASTER_WORKER_STUCK. Default and maximum: the limit
+   * of the pool.
    */
   timeLimitMs?: number;
 }
@@ -63,9 +63,9 @@ interface PoolWorker<Task, Result> {
   /** Settles when the code of the thread is loaded, or the thread has ended. */
   loaded: Promise<void>;
   /** See `Reply`. */
-  processorFolder: string | undefined;
-  /** Its first element: the time of the processor that the thread had taken when its task began, ms. The thread writes it. */
-  busyAtStart: Float64Array;
+  procFolder: string | undefined;
+  /** Its first element: the CPU time of the thread when its task began, ms; infinity if unknown. The thread writes it. */
+  cpuAtStart: Float64Array;
   job: PoolTask<Task, Result> | undefined;
   /** Terminates the thread if its task does not end in time. */
   timer: NodeJS.Timeout | undefined;
@@ -87,8 +87,8 @@ const MAX_LOAD_MS = 10_000;
 const SPAWN_INTERVAL_MS = 250;
 const ABORT_GRACE_MS = 30_000;
 /**
- * A task may last this many times its limit while its thread does not get the processor: on a busy machine, in a paused process, or in a
- * read from a file system that does not answer.
+ * A task may last this many times its limit while its thread takes little CPU time: on a busy machine, in a paused process, or in a read
+ * from a file system that does not answer.
  */
 const MAX_BLOCKED_FACTOR = 10;
 /** A thread that holds more WebAssembly memory is replaced after its task, because such memory never shrinks. */
@@ -118,8 +118,8 @@ export class WorkerPool<Task, Result> {
 
   /**
    * Runs a task and resolves to its result. Rejects with the error that the task threw (a TilewrightError keeps its code and
-   * status), with the reason of the signal, with TW_RASTER_WORKER_DIED, or with TW_RASTER_WORKER_STUCK after the time limit, which counts
-   * the time of the processor where the system tells it.
+   * status), with the reason of the signal, with TW_RASTER_WORKER_DIED, with TW_RASTER_WORKER_STUCK after the time limit, which counts CPU
+   * time where the system tells it, or with TW_RASTER_WORKER_BLOCKED after ten times the limit.
    */
   run(task: Task, options: RunOptions = {}): Promise<Result> {
     const { transfer = [], signal, graceMs = ABORT_GRACE_MS } = options;
@@ -185,8 +185,8 @@ export class WorkerPool<Task, Result> {
       return undefined;
     }
     this.lastSpawnedAt = performance.now();
-    const busyAtStart = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
-    const worker = new Worker(this.module, { resourceLimits: RESOURCE_LIMITS, workerData: busyAtStart });
+    const cpuAtStart = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
+    const worker = new Worker(this.module, { resourceLimits: RESOURCE_LIMITS, workerData: cpuAtStart });
     worker.unref();
     const member: PoolWorker<Task, Result> = {
       worker,
@@ -194,8 +194,8 @@ export class WorkerPool<Task, Result> {
         worker.once('message', () => done());
         worker.once('exit', () => done());
       }),
-      processorFolder: undefined,
-      busyAtStart,
+      procFolder: undefined,
+      cpuAtStart,
       job: undefined,
       timer: undefined,
       onAbort: () => {
@@ -238,13 +238,13 @@ export class WorkerPool<Task, Result> {
     });
   }
 
-  /** Terminates the thread when its task has taken its time of the processor, or a multiple of it on the clock. */
+  /** Terminates the thread when its task has taken the limit as CPU time, or a multiple of it on the clock. */
   private limitTime(member: PoolWorker<Task, Result>, { timeLimitMs: limit }: PoolTask<Task, Result>): void {
     const begun = performance.now();
     const check = () => {
       const lasted = performance.now() - begun;
-      const { processorFolder, busyAtStart } = member;
-      const busy = processorFolder === undefined ? lasted : busyMs(processorFolder) - busyAtStart[0]!;
+      const { procFolder, cpuAtStart } = member;
+      const busy = procFolder === undefined ? lasted : Math.max(0, (cpuMs(procFolder) ?? 0) - cpuAtStart[0]!);
       if (busy >= limit) this.kill(member, workerStuck(limit / 1000));
       else if (lasted >= MAX_BLOCKED_FACTOR * limit)
         this.kill(member, workerBlocked(lasted / 1000, busy / 1000));
@@ -281,7 +281,7 @@ export class WorkerPool<Task, Result> {
 
   private settle(member: PoolWorker<Task, Result>, reply: Reply<Result>): void {
     if ('loaded' in reply) {
-      member.processorFolder = reply.processorFolder;
+      member.procFolder = reply.procFolder;
       return;
     }
     const job = this.detachTask(member);
@@ -302,20 +302,21 @@ async function terminate<Task, Result>({ worker, loaded }: PoolWorker<Task, Resu
   await worker.terminate();
 }
 
-/** The folder of this thread below /proc; undefined where the system has none or does not count the time of threads. */
-function ownProcessorFolder(): string | undefined {
+/** The folder of this thread below /proc; undefined if the system does not count the CPU time of threads there. */
+function ownProcFolder(): string | undefined {
+  if (!existsSync('/proc/thread-self/schedstat')) return undefined;
+  return `/proc/${readlinkSync('/proc/thread-self')}`;
+}
+
+/** The CPU time of a thread in milliseconds: the first number of its schedstat, in nanoseconds. Undefined if the thread has ended. */
+function cpuMs(procFolder: string): number | undefined {
   try {
-    const folder = `/proc/${readlinkSync('/proc/thread-self')}`;
-    busyMs(folder);
-    return folder;
+    return Number.parseInt(readFileSync(`${procFolder}/schedstat`, 'latin1'), 10) / 1e6;
   } catch {
+    // The thread has just ended, or the process has no file descriptor left.
     return undefined;
   }
 }
-
-/** The time of the processor that a thread has taken: the first number of its schedstat, in nanoseconds. */
-const busyMs = (processorFolder: string) =>
-  Number.parseInt(readFileSync(`${processorFolder}/schedstat`, 'latin1'), 10) / 1e6;
 
 /**
  * Called in a worker thread: answers every task with the result of `handler`, whose `signal` is aborted if the task is cancelled.
@@ -327,7 +328,7 @@ export function handleTasks<Task, Result>(
 ): void {
   const port = parentPort;
   if (!port) throw new Error('handleTasks is for modules that a WorkerPool loads');
-  const processorFolder = ownProcessorFolder();
+  const procFolder = ownProcFolder();
   let running = new AbortController();
   const onMessage = async (message: WorkerMessage<Task>) => {
     if ('abort' in message) {
@@ -335,7 +336,7 @@ export function handleTasks<Task, Result>(
       return;
     }
     running = new AbortController();
-    if (processorFolder !== undefined) workerData[0] = busyMs(processorFolder);
+    if (procFolder !== undefined) workerData[0] = cpuMs(procFolder) ?? Infinity;
     try {
       const result = await handler(message.task, running.signal);
       port.postMessage(
@@ -351,7 +352,7 @@ export function handleTasks<Task, Result>(
   };
   // Runs after the calling module and all modules that import it are loaded.
   setImmediate(() => {
-    port.postMessage({ loaded: true, processorFolder } satisfies Reply<Result>);
+    port.postMessage({ loaded: true, procFolder } satisfies Reply<Result>);
     port.on('message', onMessage);
   });
 }

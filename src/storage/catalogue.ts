@@ -219,11 +219,17 @@ export class JobTable {
     return [this.summaries.delete(id), this.details.delete(id)];
   }
 
+  /** Throws TW_STORAGE_CORRUPT, also if the details are missing. */
   async get(id: string): Promise<JobRecord | undefined> {
+    // An end that is written between both reads then has its results.
     const summary = await this.summaries.get(id);
     if (!summary) return undefined;
+    const details = await this.details.get(id);
     const { hasResults: _, ...rest } = summary;
-    return { ...rest, ...((await this.details.get(id)) ?? { inputs: undefined }) };
+    if (details) return { ...rest, ...details };
+    // Otherwise the job was removed between both reads.
+    if (await this.has(id)) throw storageCorrupt(`details of job ${id}`, 'table jobDetails of the catalogue');
+    return undefined;
   }
 
   has(id: string): Promise<boolean> {

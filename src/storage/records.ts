@@ -251,8 +251,9 @@ export interface JobSummary extends Omit<JobRecord, keyof JobDetails> {
 }
 
 export function jobSummaryOf(record: JobRecord): JobSummary {
-  const { inputs: _, given: __, results, files: ___, warnings: ____, resultOptions: _____, ...rest } = record;
-  return { ...rest, ...(results !== undefined && { hasResults: true }) };
+  const isDetail = (name: string) => (JOB_DETAILS as readonly string[]).includes(name);
+  const rest = Object.fromEntries(Object.entries(record).filter(([name]) => !isDetail(name)));
+  return { ...(rest as JobSummary), ...(record.results !== undefined && { hasResults: true }) };
 }
 
 /** A record without its details; null stands for results. */

@@ -138,7 +138,8 @@ export interface NetworkCandidate {
  * the difference after the epoch that the other training chooses, so that no group chooses its own epoch. `trainWithout` trains without
  * some groups, and returns for each epoch the mean squared error of each of them less that of the ridge regression; undefined if it has too
  * few patches. Returns undefined if the network cannot be trained or reads no history, or if no epoch of one of the trainings improves on
- * the ridge regression: the groups of the other one then have its error, and those of this one at least its error.
+ * the ridge regression: on the groups of the other training the network then has the error of the regression, and on its own no less in
+ * the mean.
  */
 export async function networkCandidate(
   spec: ModelSpec,

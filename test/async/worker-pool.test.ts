@@ -153,11 +153,11 @@ test('a task may have a shorter time limit than the pool', async (t) => {
   atEnd(t, () => pool.close());
   await assert.rejects(pool.run({ kind: 'endless' }, { timeLimitMs: 1500 }), {
     code: 'TW_RASTER_WORKER_STUCK',
-    message: /within 1.5 s of the processor/,
+    message: /within 1.5 s of CPU time/,
   });
 });
 
-test('a task whose thread does not get the processor has more time, but not endless time', async (t) => {
+test('a task whose thread gets no CPU time may last longer, but not endless time', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   atEnd(t, () => pool.close());
   const blocked = (milliseconds: number) => pool.run({ kind: 'blocked', milliseconds }, { timeLimitMs: 300 });
@@ -166,7 +166,7 @@ test('a task whose thread does not get the processor has more time, but not endl
   await assert.rejects(blocked(600_000), {
     code: 'TW_RASTER_WORKER_BLOCKED',
     message:
-      /^a task did not end within \d+ s, in which its thread had 0\.\d s of the processor: the machine is busy/,
+      /^a task did not end within \d+ s, in which its thread had 0\.\d s of CPU time: the machine is busy/,
   });
   await assert.rejects(pool.run({ kind: 'endless' }, { timeLimitMs: 300 }), {
     code: 'TW_RASTER_WORKER_STUCK',

@@ -147,6 +147,17 @@ test('progress is written without the long parts of the record, and these when t
   assert.equal((await jobs.list())[0]!.results, null);
 });
 
+test('a job whose long parts are missing is damaged, not a job without inputs', async (t) => {
+  const { jobs, catalogue } = await openJobs(t);
+  const { id } = await startWork(jobs, { collection: 'x' }, async () => 'done');
+  await jobs.wait(id);
+  const [, deleteDetails] = catalogue.jobs.delete(id);
+  await catalogue.write([deleteDetails!]);
+  await assert.rejects(catalogue.jobs.get(id), { code: 'TW_STORAGE_CORRUPT' });
+  await catalogue.write(catalogue.jobs.delete(id));
+  assert.equal(await catalogue.jobs.get(id), undefined);
+});
+
 test('progress is reported while the job runs, and nothing after its end changes the record', async (t) => {
   const { jobs, catalogue } = await openJobs(t);
   const { work, open } = gate();

@@ -224,7 +224,7 @@ function isUnavailable(error: unknown): boolean {
 /** A job as it was requested, with its prepared inputs. */
 export type RequestedJob = Pick<
   JobRecord,
-  'id' | 'process' | 'created' | 'inputs' | 'given' | 'resultOptions'
+  'id' | 'process' | 'created' | 'inputs' | 'given' | 'resultOptions' | 'uploads'
 >;
 
 const JOBS_FOLDER = 'jobs/';
@@ -236,16 +236,10 @@ const preparedName = (id: string) => `${folderOf(id)}prepared.json`;
 export class JobArtifacts {
   constructor(private readonly objects: ObjectStore) {}
 
-  async putInputs({ id, process, created, inputs, given, resultOptions }: RequestedJob): Promise<void> {
-    const job: RequestedJob = {
-      id,
-      process,
-      created,
-      inputs,
-      given,
-      ...(resultOptions && { resultOptions }),
-    };
-    await this.objects.put(inputsName(id), Buffer.from(JSON.stringify(job)));
+  async putInputs(job: RequestedJob): Promise<void> {
+    const { id, process, created, inputs, given, resultOptions, uploads } = job;
+    const requested: RequestedJob = { id, process, created, inputs, given, resultOptions, uploads };
+    await this.objects.put(inputsName(id), Buffer.from(JSON.stringify(requested)));
   }
 
   /** Undefined if the object is missing. */

@@ -216,7 +216,7 @@ export class JobFailover {
     else await entries.restore({ home: cluster.self, job: entrySummaryOf(job), folder });
   }
 
-  /** Ends a job of which only the inputs are left, so that whoever asks for it reads why. */
+  /** Marks a job as failed with TW_JOB_LOST. Only its inputs are left. */
   private async endLost(id: string): Promise<void> {
     const { entries, artifacts, cluster } = this.options;
     const requested = await artifacts.inputs(id);

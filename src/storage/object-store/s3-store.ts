@@ -157,7 +157,7 @@ export class S3Store implements ObjectStore {
       // The answer to an attempt that completed the upload may have been lost.
       if (isUploadGone(error) && (await this.head(name, { signal }))?.bytes === bytes) return;
       const abort = new AbortMultipartUploadCommand(upload);
-      // The first error says what happened; a rule of the bucket removes the parts.
+      // The error that ended the upload is thrown. If the server does not answer, a rule of the bucket removes the parts.
       await this.requests.send(name, () => this.client.send(abort)).catch(() => undefined);
       throw error;
     }

@@ -7,8 +7,8 @@ import type { CoordinationStore } from '../../../src/coordination/store.js';
 import { PeerClient, Signatures } from '../../../src/dht/index.js';
 import { JobEntries } from '../../../src/jobs/cluster/entries.js';
 import { ClusterJobRegistry, JobArtifacts } from '../../../src/jobs/cluster/registry.js';
-import { ClusterJobService, type Process } from '../../../src/jobs/index.js';
-import { Storage } from '../../../src/storage/index.js';
+import { ClusterJobService, type Process, retryJob } from '../../../src/jobs/index.js';
+import { firstVersionAt, Storage } from '../../../src/storage/index.js';
 import { hooked } from '../../coordination/faulty-stores.js';
 import { startMember } from '../../dht/cluster-members.js';
 import { type SharedStores, sharedStores } from '../../dht/shared-stores.js';
@@ -133,6 +133,29 @@ test('an end that a killed node has only on its disk does not hide the end that 
   await storage.catalogue.write(storage.catalogue.jobs.set(end));
   const { status, error } = await service.get(id);
   assert.deepEqual([status, error?.message], ['failed', 'at b']);
+});
+
+test('a job that the cluster has lost is found in the object store and can be retried', async (t) => {
+  const place = await sharedStores(t);
+  const process = processOf(async () => RESULTS);
+  const now = Date.now();
+  const id = `${firstVersionAt(now)}aaaaaa`;
+  const record = {
+    ...{ id, process: process.id, status: 'failed' as const, message: '', inputs: { asked: 1 } },
+    ...{ created: now, updated: now, finished: now, error: { code: 'TW_JOB_LOST', message: 'lost' } },
+    tiles: { total: 0, done: 0, failed: 0, skipped: 0 },
+  };
+  const artifacts = new JobArtifacts(place.objects);
+  await artifacts.putInputs(record);
+  await artifacts.putEnd(artifacts.endFolder(id), record, []);
+  const { service } = await nodeA(place, [process]);
+  await eventually('the job is listed', async () => (await service.list()).some((job) => job.id === id));
+  assert.deepEqual(await service.get(id), record);
+  const retry = await retryJob(service, id, process);
+  await eventually('the retry ends', async () => (await service.get(retry.id)).status === 'successful');
+  const { inputs, retryOf } = await service.get(retry.id);
+  assert.deepEqual([inputs, retryOf], [record.inputs, id]);
+  assert.equal((await service.get(id)).retriedBy, retry.id);
 });
 
 test('while the cluster cannot be asked, a node answers the last state that it has seen, and says so', async (t) => {
