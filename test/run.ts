@@ -1,18 +1,21 @@
 /**
  * Runs the tests: `npm test`, or `npm test -- raster` for files whose path, which begins with `test/`, has one of the words. The files that
- * took longest when `npm test -- --record` last ran begin. Prints each minute what runs, and closes with a line of counts. Exits with 1 if
- * a test failed or none ran.
+ * took longest when `npm test -- --record` last ran begin, each in a process of its own; short files share processes. Prints each minute
+ * what runs, and closes with a line of counts. Exits with 1 if a test failed or none ran. `--nightly` also runs the tests for which each
+ * change would wait too long.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, sep } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
-const words = process.argv.slice(2).filter((word) => word !== '--record');
+const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+// The processes of the tests inherit it (`support/nightly.ts`).
+if (process.argv.includes('--nightly')) process.env['TILEWRIGHT_NIGHTLY'] = '1';
 const isRecorded = process.argv.includes('--record');
 const sources = fileURLToPath(new URL('../../test/', import.meta.url));
 /** Seconds of the tests of each file; files of less than a second are not in it. */
@@ -33,6 +36,28 @@ const files = all
   .map((file) => join(root, file))
   // Long files begin, so that every core is busy until the end.
   .sort((a, b) => (recorded[nameOf(b)] ?? 0) - (recorded[nameOf(a)] ?? 0));
+
+/** Files in one process. Each process spends about one CPU second on loading the code. */
+const FILES_TOGETHER = 16;
+const groupFolder = mkdtempSync(join(tmpdir(), 'tilewright-test-groups-'));
+process.on('exit', () => rmSync(groupFolder, { recursive: true, force: true }));
+
+/** Hooks outside of a suite would run for the tests of all files of the process. */
+const hasHooks = (file: string) => /^(before|after)(Each)?\(/m.test(readFileSync(file, 'utf8'));
+
+/** Returns the files with `FILES_TOGETHER` short ones in place of each other, as one file that imports them. */
+function withGroups(files: string[]): string[] {
+  const isShort = (file: string) => recorded[nameOf(file)] === undefined && !hasHooks(file);
+  const short = files.filter(isShort).sort();
+  const groups = Array.from({ length: Math.ceil(short.length / FILES_TOGETHER) }, (_, i) => {
+    const group = join(groupFolder, `short-files-${i + 1}.test.js`);
+    const together = short.slice(i * FILES_TOGETHER, (i + 1) * FILES_TOGETHER);
+    writeFileSync(group, together.map((file) => `await import('${pathToFileURL(file)}');\n`).join(''));
+    return group;
+  });
+  return [...files.filter((file) => !isShort(file)), ...groups];
+}
+const processes = withGroups(files);
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
 /** Milliseconds of the tests of each file, without the start of its process. */
@@ -59,7 +84,7 @@ function slowestFiles(): string[] {
     .map(([file, ms]) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${file}`);
 }
 const isFile = (name: string) =>
-  files.includes(name) || files.some((file) => relative(process.cwd(), file) === name);
+  processes.includes(name) || processes.some((file) => relative(process.cwd(), file) === name);
 
 /** When the running files began, by path. */
 const running = new Map<string, number>();
@@ -74,7 +99,7 @@ const eachMinute = setInterval(() => {
 }, 60_000);
 
 // One file more than there are cores, because tests often wait for a process or a timer.
-const stream = run({ files, concurrency: availableParallelism() + 1, timeout: 600_000 });
+const stream = run({ files: processes, concurrency: availableParallelism() + 1, timeout: 600_000 });
 stream.on('test:dequeue', ({ name }) => {
   if (isFile(name)) running.set(name, performance.now());
 });

@@ -9,6 +9,7 @@ import type { TrainResults } from '../../src/training/index.js';
 import { assertWellFormed } from '../demo-report/markup.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
+import { onlyNightly } from '../support/nightly.js';
 import { ingest, testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -203,7 +204,7 @@ test('comparing modes', { timeout: 500_000 }, async (t) => {
     assert.match(readFileSync(report, 'utf8'), /[1-5] of 6 trainings/);
   });
 
-  await t.test('a comparison on a server waits for other jobs', async (t) => {
+  await t.test('a comparison on a server waits for other jobs', { skip: onlyNightly }, async (t) => {
     const server = await testNode(t, join(folder, 'data'), { cores: 1 });
     const url = await server.listen('127.0.0.1', 0);
     const filter = { maxCloud: 30, minCoverage: 60 };

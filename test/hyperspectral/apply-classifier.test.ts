@@ -9,6 +9,7 @@ import { readImage } from '../../src/raster/index.js';
 import type { PredictResults } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
+import { onlyNightly } from '../support/nightly.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
@@ -113,7 +114,7 @@ test('a spatial network is not applied to a different pixel size', async (t) => 
   assert.equal(own.results.tiles, results.tiles);
 });
 
-test('a damaged pixel does not end the training in mixed precision', async (t) => {
+test('a damaged pixel does not end the training in mixed precision', { skip: onlyNightly }, async (t) => {
   const { folder, node, labels } = await nodeWith(t);
   // In a row with labels.
   const pixel = 30 * SIDE + 20;

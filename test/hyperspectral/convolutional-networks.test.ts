@@ -15,6 +15,7 @@ import { fromFloat16, toFloat16 } from '../../src/utils/float16.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
 import { imageFile } from '../support/image-file.js';
+import { onlyNightly } from '../support/nightly.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';
 import { runJob } from '../support/run-job.js';
@@ -203,7 +204,9 @@ function writeAbsorption(folder: string): { cube: string; labels: string } {
   return { cube: join(folder, 'cube.hdr'), labels: join(folder, 'labels.hdr') };
 }
 
-test('cnn1d detects a planted absorption, Grad-CAM shows it, and predict makes the same map', async (t) => {
+test('cnn1d detects a planted absorption, Grad-CAM shows it, and predict makes the same map', {
+  skip: onlyNightly,
+}, async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'), { cores: 1 });
   const paths = writeAbsorption(folder);

@@ -10,6 +10,7 @@ import { type ImageFile, Mask, readImage } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { tar, zip } from '../support/archives.js';
 import { finished, start } from '../support/command.js';
+import { onlyNightly } from '../support/nightly.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -202,7 +203,7 @@ test("an operator's model tells the cloud of Sentinel-2 L1C, and of nothing else
   assert.equal((absent as { code: string }[])[0].code, 'TW_INGEST_CLOUD_MODEL_UNREADABLE');
 });
 
-test('a scene of 1 GB is streamed through 256 MB', { timeout: 600_000 }, async (t) => {
+test('a scene of 1 GB is streamed through 256 MB', { skip: onlyNightly, timeout: 600_000 }, async (t) => {
   const folder = await tempFolder(t);
   const path = join(folder, 'large.tif');
   await writeStrips(path, 32_768, 16_384);

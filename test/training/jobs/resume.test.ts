@@ -8,6 +8,7 @@ import { SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/ind
 import type { ModelCard } from '../../../src/training/index.js';
 import { kill, until } from '../../jobs/servers.js';
 import { checkDuration } from '../../support/duration.js';
+import { onlyNightly } from '../../support/nightly.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
@@ -70,7 +71,9 @@ test('after kill -9 a training resumes from its checkpoint, to the same weights'
     });
 });
 
-test('after kill -9 a curriculum resumes with the seeds that it had trained, to the same weights', async (t) => {
+test('after kill -9 a curriculum resumes with the seeds that it had trained, to the same weights', {
+  skip: onlyNightly,
+}, async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const node = await testNode(t, data, { cores: 1 });

@@ -8,6 +8,7 @@ import type { ModelCard, TrainResults } from '../../../src/training/index.js';
 import { kill, until } from '../../jobs/servers.js';
 import { tilewright } from '../../support/command.js';
 import { writeInfraredScene } from '../../support/infrared-scene.js';
+import { onlyNightly } from '../../support/nightly.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { resultsOf, runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
@@ -26,6 +27,7 @@ const summary = ({ models }: TrainResults) =>
   models.map(({ geocode, model, metrics, baseline }) => ({ geocode, model, metrics, baseline }));
 
 test('a job trains several models of each cell, with the same results as separate jobs', {
+  skip: onlyNightly,
   timeout: 240_000,
 }, async (t) => {
   const folder = await tempFolder(t);

@@ -27,6 +27,7 @@ import {
 } from '../../jobs/servers.js';
 import { tilewright } from '../../support/command.js';
 import { noEtcd } from '../../support/etcd.js';
+import { onlyNightly } from '../../support/nightly.js';
 import { writeTestScene } from '../../support/scenes.js';
 import { FREQUENT_CHECKPOINTS } from './training-server.js';
 
@@ -147,7 +148,7 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
     },
   );
 
-  await t.test('compare tells what each mode sends, and stores nothing', async () => {
+  await t.test('compare tells what each mode sends, and stores nothing', { skip: onlyNightly }, async () => {
     const usage = await get<{ nodes: { id: string }[]; unanswered: string[] }>(b, '/cluster/usage');
     assert.deepEqual(usage.unanswered, []);
     assert.deepEqual(usage.nodes.map(({ id }) => id).sort(), ids.toSorted());
@@ -195,6 +196,7 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
 
   await t.test(
     'jobs of several nodes do not wait for each other, and the same seed gives the same model',
+    { skip: onlyNightly },
     async () => {
       const started = await Promise.all([a, b, c].map((server) => startJob(server, 'train', training)));
       for (const id of started) {
@@ -270,96 +272,104 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
     await until('it is back', () => isSettled(lost));
   });
 
-  await t.test('after a kill, a retry resumes from the last checkpoint, to the same weights', async () => {
-    const inputs = { ...training, epochs: EPOCHS, seed: 6 };
-    const lost = victim();
-    const [leader] = [a, b, c].filter((server) => server !== lost) as [Server];
-    const memberServers = trained.models[0]!.distributed!.members.map(({ node }) => byNode(node));
-    const kept = () => memberServers.flatMap((server) => keptIn(servers, server));
-    const before = new Set(kept());
-    /** Returns the lowest epoch of the last checkpoints of all members. */
-    const epochsKept = () => {
-      const folders = kept().filter((folder) => !before.has(folder));
-      return folders.length < memberServers.length ? 0 : Math.min(...folders.map(lastEpochIn));
-    };
-    const beginningOf = async (id: string) => {
-      const { lines } = await get<{ lines: { text: string }[] }>(leader, `/jobs/${id}/logs`);
-      return lines
-        .map(({ text }) => /(?:resumes from|starts with) epoch (\d+)/.exec(text)?.[1])
-        .find(Boolean);
-    };
-    const retry = async (id: string) => {
-      const answer = await fetch(`${leader.url}/jobs/${id}/retry`, { method: 'POST' });
-      return ((await answer.json()) as Job).jobID;
-    };
-    const weights = async () => {
-      const answer = await fetch(`${leader.url}/models/${trained.models[0]!.id}/weights.bin`);
-      return Buffer.from(await answer.arrayBuffer());
-    };
+  await t.test(
+    'after a kill, a retry resumes from the last checkpoint, to the same weights',
+    { skip: onlyNightly },
+    async () => {
+      const inputs = { ...training, epochs: EPOCHS, seed: 6 };
+      const lost = victim();
+      const [leader] = [a, b, c].filter((server) => server !== lost) as [Server];
+      const memberServers = trained.models[0]!.distributed!.members.map(({ node }) => byNode(node));
+      const kept = () => memberServers.flatMap((server) => keptIn(servers, server));
+      const before = new Set(kept());
+      /** Returns the lowest epoch of the last checkpoints of all members. */
+      const epochsKept = () => {
+        const folders = kept().filter((folder) => !before.has(folder));
+        return folders.length < memberServers.length ? 0 : Math.min(...folders.map(lastEpochIn));
+      };
+      const beginningOf = async (id: string) => {
+        const { lines } = await get<{ lines: { text: string }[] }>(leader, `/jobs/${id}/logs`);
+        return lines
+          .map(({ text }) => /(?:resumes from|starts with) epoch (\d+)/.exec(text)?.[1])
+          .find(Boolean);
+      };
+      const retry = async (id: string) => {
+        const answer = await fetch(`${leader.url}/jobs/${id}/retry`, { method: 'POST' });
+        return ((await answer.json()) as Job).jobID;
+      };
+      const weights = async () => {
+        const answer = await fetch(`${leader.url}/models/${trained.models[0]!.id}/weights.bin`);
+        return Buffer.from(await answer.arrayBuffer());
+      };
 
-    const first = await startJob(leader, 'train', inputs);
-    await until('all have a checkpoint', async () => epochsKept() > 0);
-    process.kill(members().find(({ parent }) => parent === lost.process.pid)!.pid, 'SIGKILL');
-    await failsCleanly(leader, first);
-    const epoch = epochsKept();
+      const first = await startJob(leader, 'train', inputs);
+      await until('all have a checkpoint', async () => epochsKept() > 0);
+      process.kill(members().find(({ parent }) => parent === lost.process.pid)!.pid, 'SIGKILL');
+      await failsCleanly(leader, first);
+      const epoch = epochsKept();
 
-    const second = await retry(first);
-    await until('it has begun', async () => (await beginningOf(second)) !== undefined);
-    assert.equal(await beginningOf(second), String(epoch));
-    await until('all have the next one', async () => epochsKept() > epoch);
-    await kill(lost.process);
-    const message = await failsCleanly(leader, second);
-    assert.ok(message.includes(ids[[a, b, c].indexOf(lost)]!), message);
-    const next = epochsKept();
+      const second = await retry(first);
+      await until('it has begun', async () => (await beginningOf(second)) !== undefined);
+      assert.equal(await beginningOf(second), String(epoch));
+      await until('all have the next one', async () => epochsKept() > epoch);
+      await kill(lost.process);
+      const message = await failsCleanly(leader, second);
+      assert.ok(message.includes(ids[[a, b, c].indexOf(lost)]!), message);
+      const next = epochsKept();
 
-    const back = servers.serve(lost.port);
-    // Every node must see it run: a node that does not gives its places to others, which is another training.
-    for (const server of [back, ...[a, b, c].filter((one) => one !== lost)])
-      await until('all see that it is back', () => isSettled(server));
-    const third = await retry(second);
-    const { models } = await resultsOf<TrainResults>(leader, third);
-    assert.equal(await beginningOf(third), String(next));
-    const resumed = await weights();
-    assert.deepEqual(
-      kept().filter((folder) => !before.has(folder)),
-      [],
-    );
+      const back = servers.serve(lost.port);
+      // Every node must see it run: a node that does not gives its places to others, which is another training.
+      for (const server of [back, ...[a, b, c].filter((one) => one !== lost)])
+        await until('all see that it is back', () => isSettled(server));
+      const third = await retry(second);
+      const { models } = await resultsOf<TrainResults>(leader, third);
+      assert.equal(await beginningOf(third), String(next));
+      const resumed = await weights();
+      assert.deepEqual(
+        kept().filter((folder) => !before.has(folder)),
+        [],
+      );
 
-    const whole = await startJob(leader, 'train', inputs);
-    const { models: expected } = await resultsOf<TrainResults>(leader, whole);
-    assert.equal(await beginningOf(whole), '1');
-    assert.deepEqual(await weights(), resumed);
-    assert.deepEqual(models[0]!.metrics, expected[0]!.metrics);
-    for (const { node, ratio } of models[0]!.distributed!.members)
-      assert.ok(ratio! > 1 && ratio! < 1.05, `${node}: ${ratio}`);
-  });
+      const whole = await startJob(leader, 'train', inputs);
+      const { models: expected } = await resultsOf<TrainResults>(leader, whole);
+      assert.equal(await beginningOf(whole), '1');
+      assert.deepEqual(await weights(), resumed);
+      assert.deepEqual(models[0]!.metrics, expected[0]!.metrics);
+      for (const { node, ratio } of models[0]!.distributed!.members)
+        assert.ok(ratio! > 1 && ratio! < 1.05, `${node}: ${ratio}`);
+    },
+  );
 
-  await t.test('every node checks its own places, and all choose the same ones to train again', async () => {
-    const later = { href, datetime: '2024-07-01T10:00:00Z', ...OPTIONS };
-    await resultsOf(a, await startJob(a, 'ingest', later));
-    const check = async (server: Server) => {
-      const id = await startJob(server, 'check', { model: 'ndvi' });
-      const { seconds: _, ...results } = await resultsOf<CheckResults & { seconds: number }>(a, id);
-      return results;
-    };
-    const checked = await check(a);
-    const places = checked.places.map(({ geocode }) => geocode).sort();
-    const cells = trained.models[0]!.distributed!.places.map(({ geocode }) => geocode);
-    assert.deepEqual(places, cells);
-    assert.deepEqual(new Set(checked.places.map(({ dates }) => dates)), new Set([1]));
-    assert.equal(checked.fresh, cells.length);
-    assert.deepEqual(await check(b), checked);
-    const stale = { model: 'ndvi', mode: 'regional', stale: true };
-    const { models, leftOut, ...results } = await resultsOf<TrainResults>(
-      a,
-      await startJob(b, 'train', stale),
-    );
-    assert.deepEqual([models, results.checked], [[], { fresh: cells.length, drifted: 0, unknown: 0 }]);
-    assert.deepEqual(
-      leftOut!.map(({ geocode }) => geocode),
-      cells,
-    );
-  });
+  await t.test(
+    'every node checks its own places, and all choose the same ones to train again',
+    { skip: onlyNightly },
+    async () => {
+      const later = { href, datetime: '2024-07-01T10:00:00Z', ...OPTIONS };
+      await resultsOf(a, await startJob(a, 'ingest', later));
+      const check = async (server: Server) => {
+        const id = await startJob(server, 'check', { model: 'ndvi' });
+        const { seconds: _, ...results } = await resultsOf<CheckResults & { seconds: number }>(a, id);
+        return results;
+      };
+      const checked = await check(a);
+      const places = checked.places.map(({ geocode }) => geocode).sort();
+      const cells = trained.models[0]!.distributed!.places.map(({ geocode }) => geocode);
+      assert.deepEqual(places, cells);
+      assert.deepEqual(new Set(checked.places.map(({ dates }) => dates)), new Set([1]));
+      assert.equal(checked.fresh, cells.length);
+      assert.deepEqual(await check(b), checked);
+      const stale = { model: 'ndvi', mode: 'regional', stale: true };
+      const { models, leftOut, ...results } = await resultsOf<TrainResults>(
+        a,
+        await startJob(b, 'train', stale),
+      );
+      assert.deepEqual([models, results.checked], [[], { fresh: cells.length, drifted: 0, unknown: 0 }]);
+      assert.deepEqual(
+        leftOut!.map(({ geocode }) => geocode),
+        cells,
+      );
+    },
+  );
 });
 
 /** Returns the folders of the checkpoints that a node can resume from. */

@@ -14,6 +14,7 @@ import type { TrainValidationPatches } from '../../../src/training/patches.js';
 import { kill, until } from '../../jobs/servers.js';
 import { suiteContext } from '../../support/at-end.js';
 import { tilewright } from '../../support/command.js';
+import { onlyNightly } from '../../support/nightly.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
@@ -194,7 +195,9 @@ test('a region gets a base model and a model of each cell that was also trained 
   });
 });
 
-test('a base is trained on as many places as fit into the memory, and all places adapt it', async (t) => {
+test('a base is trained on as many places as fit into the memory, and all places adapt it', {
+  skip: onlyNightly,
+}, async (t) => {
   const folder = await tempFolder(t);
   // Half of it is for the base; a place with its patches takes 21 MB.
   const node = await testNode(t, await copyOfLand(folder), { memory: 100e6, cores: 1 });
@@ -253,7 +256,9 @@ test('the regional mode is refused with what it does not support', async (t) => 
   }
 });
 
-test('after kill -9 during the base training and while its models are stored, a region gets identical weights', async (t) => {
+test('after kill -9 during the base training and while its models are stored, a region gets identical weights', {
+  skip: onlyNightly,
+}, async (t) => {
   const folder = await tempFolder(t);
   const data = await copyOfLand(folder);
   const { serve, ask, execute, done, weightsOf } = await serverOf(t, data);

@@ -14,6 +14,7 @@ import { suiteContext } from '../../support/at-end.js';
 import { damageRecords } from '../../support/damage.js';
 import { hasGdal } from '../../support/gdal.js';
 import { putModel } from '../../support/models.js';
+import { onlyNightly } from '../../support/nightly.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
@@ -209,7 +210,7 @@ describe('predict', { timeout: 580_000 }, () => {
   });
 
   it('removes cloud from the dates of a cell, and the model opens elsewhere', {
-    skip: !hasGdal && 'GDAL is missing',
+    skip: onlyNightly || (!hasGdal && 'GDAL is missing'),
   }, async (t) => {
     const node = await nodeWithSeries(t, PAIR_DATES);
     const raw = await tilesOf(node);

@@ -18,6 +18,7 @@ import { TilewrightError } from '../../../src/errors.js';
 import { type ModelCard, summariseReasons } from '../../../src/training/index.js';
 import { finished, start, tilewright } from '../../support/command.js';
 import { eventually } from '../../support/eventually.js';
+import { onlyNightly } from '../../support/nightly.js';
 import { freePort } from '../../support/s3.js';
 import { tempFolder } from '../../support/temp.js';
 import { FREQUENT_CHECKPOINTS } from '../jobs/training-server.js';
@@ -154,7 +155,9 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
     assert.ok(!log.includes(folder));
   });
 
-  test('leaves nothing on the node if it is killed, and succeeds on a retry', async () => {
+  test('leaves nothing on the node if it is killed, and succeeds on a retry', {
+    skip: onlyNightly,
+  }, async () => {
     const [, { geocode, id }] = partitioned.models as [unknown, Results['models'][0]];
     const before = await versionsOf(id);
     const jobs = await (await get('/jobs')).text();
@@ -174,7 +177,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
     assert.equal((await versionsOf(id)).length, before.length + 1);
   });
 
-  test('waits for a node that restarts', async () => {
+  test('waits for a node that restarts', { skip: onlyNightly }, async () => {
     const [{ geocode, id }] = partitioned.models as [Results['models'][0]];
     const before = await versionsOf(id);
     const { process: command, end } = await pod(withFlag(argsOf(geocode), '--epochs', '40'), 'waits');

@@ -10,6 +10,7 @@ import { Storage, versionsOf } from '../../../src/storage/index.js';
 import type { CardSummary, ModelCard, TextureResults, TrainResults } from '../../../src/training/index.js';
 import { suiteContext } from '../../support/at-end.js';
 import { tilewright } from '../../support/command.js';
+import { onlyNightly } from '../../support/nightly.js';
 import { testNode } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
@@ -209,7 +210,9 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
   assert.ok(models.some(({ parent }) => parent !== undefined));
 });
 
-test('if the seed of a cluster cannot be trained, the next most typical cell is the seed', async (t) => {
+test('if the seed of a cluster cannot be trained, the next most typical cell is the seed', {
+  skip: onlyNightly,
+}, async (t) => {
   const { data, target } = await cellsIn(t);
   const whole = [...target, '--min-coverage', '99'];
   const textures = await tilewright('texture', '--clusters', '1', '--format', 'json', ...whole);
