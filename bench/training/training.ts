@@ -39,24 +39,27 @@ const [UNSHAPED, SHAPED] = ['unshaped', '1 Gbit/s, 0.5 ms'] as const;
 interface Size {
   places: number;
   rounds: number;
-  /** Epochs of each model. Models without an entry do not train. */
+  lines: (typeof UNSHAPED | typeof SHAPED)[];
+  /** Epochs of each model. */
   epochs: Record<string, number>;
   /** Duration of the measurement of idle traffic. */
   idleSeconds: number;
 }
 
-const FULL: Size = {
-  places: 9,
-  rounds: 3,
-  epochs: { ndvi: 30, ndmi: 3, 'cloud-removal': 1 },
-  idleSeconds: 40,
-};
-const SHORT: Size = {
-  places: 3,
-  rounds: 1,
-  epochs: { ndvi: 5, ndmi: 1, 'cloud-removal': 1 },
-  idleSeconds: 10,
-};
+/** The larger models take hours in rounds, and the line changes their times less than those of a small model. */
+const FULL: Size[] = [
+  { places: 9, rounds: 3, lines: [UNSHAPED, SHAPED], epochs: { ndvi: 30 }, idleSeconds: 40 },
+  { places: 9, rounds: 1, lines: [UNSHAPED], epochs: { ndmi: 3, 'cloud-removal': 1 }, idleSeconds: 40 },
+];
+const SHORT: Size[] = [
+  {
+    places: 3,
+    rounds: 1,
+    lines: [UNSHAPED, SHAPED],
+    epochs: { ndvi: 5, ndmi: 1, 'cloud-removal': 1 },
+    idleSeconds: 10,
+  },
+];
 
 export async function benchTraining({ log, ...rest }: BenchOptions): Promise<BenchResult[]> {
   const begun = performance.now();
@@ -66,8 +69,9 @@ export async function benchTraining({ log, ...rest }: BenchOptions): Promise<Ben
   };
   // Each program ends with this process.
   process.setMaxListeners(500);
-  const size = sizeOf(options.short);
-  const memoryOfPlaces = await measureMemory(Object.keys(size.epochs), options);
+  const sizes = sizesOf(options.short);
+  const models = sizes.flatMap(({ epochs }) => Object.keys(epochs));
+  const memoryOfPlaces = await measureMemory(models, options);
   options.log(`\n\n${memoryTable(memoryOfPlaces).join('\n')}\n`);
   const memory = memoryResults(memoryOfPlaces);
   const missing = missingForCluster();
@@ -75,15 +79,18 @@ export async function benchTraining({ log, ...rest }: BenchOptions): Promise<Ben
     log(`no cluster: ${missing}`);
     return memory;
   }
-  return [...(await withCluster((cluster) => tables(cluster, size, options))), ...memory];
+  const found: BenchResult[] = [];
+  for (const size of sizes) found.push(...(await withCluster((cluster) => tables(cluster, size, options))));
+  return [...found, ...memory];
 }
 
-/** With TILEWRIGHT_BENCH_ONLY, the size includes only the models that the variable lists. */
-function sizeOf(short: boolean): Size {
-  const size = short ? SHORT : FULL;
-  const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',') ?? Object.keys(size.epochs);
-  const epochs = Object.entries(size.epochs).filter(([model]) => only.includes(model));
-  return { ...size, epochs: Object.fromEntries(epochs) };
+/** With TILEWRIGHT_BENCH_ONLY, the sizes include only the models that the variable lists. */
+function sizesOf(short: boolean): Size[] {
+  const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',');
+  return (short ? SHORT : FULL).flatMap((size) => {
+    const epochs = Object.entries(size.epochs).filter(([model]) => only?.includes(model) ?? true);
+    return epochs.length === 0 ? [] : [{ ...size, epochs: Object.fromEntries(epochs) }];
+  });
 }
 
 function missingForCluster(): string | undefined {
@@ -97,7 +104,7 @@ async function tables(
   size: Size,
   { log }: Pick<BenchOptions, 'log'>,
 ): Promise<BenchResult[]> {
-  const { places: count, rounds, epochs } = size;
+  const { places: count, rounds, lines: ofSize, epochs } = size;
   const places = await layRegions(cluster.nodes, count, join(cluster.folder, 'scenes'));
   log(`places: ${places.map(({ geocode, region }) => `${geocode} ${region}`).join(', ')}`);
   log(`epochs: ${JSON.stringify(epochs)}, ${rounds} rounds, seeds from 1`);
@@ -108,7 +115,7 @@ async function tables(
   const seeds = Array.from({ length: rounds }, (_, round) => round + 1);
   const order = runOrder(MODES, seeds);
   for (const seed of seeds)
-    for (const line of python ? [UNSHAPED, SHAPED] : [UNSHAPED]) {
+    for (const line of python ? ofSize : [UNSHAPED]) {
       const shaped = line === SHAPED ? await shape(cluster.network, LINE) : undefined;
       try {
         let runs = lines.find((one) => one.line === line);
@@ -184,7 +191,7 @@ async function writePlot({ comparisons }: LineRuns): Promise<string> {
     ),
   );
   mkdirSync(BENCH_FOLDER, { recursive: true });
-  const path = join(BENCH_FOLDER, 'training-cpu.svg');
+  const path = join(BENCH_FOLDER, `training-cpu-${comparisons.map(({ model }) => model).join('-')}.svg`);
   await writeFile(path, picture);
   return path;
 }
