@@ -7,7 +7,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join, relative, sep } from 'node:path';
+import { basename, join, relative, sep } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -38,16 +38,17 @@ const files = all
   .sort((a, b) => (recorded[nameOf(b)] ?? 0) - (recorded[nameOf(a)] ?? 0));
 
 /** Files in one process. Each process spends about one CPU second on loading the code. */
-const FILES_TOGETHER = 16;
+const FILES_TOGETHER = 12;
 const groupFolder = mkdtempSync(join(tmpdir(), 'tilewright-test-groups-'));
 process.on('exit', () => rmSync(groupFolder, { recursive: true, force: true }));
 
-/** Hooks outside of a suite would run for the tests of all files of the process. */
-const hasHooks = (file: string) => /^(before|after)(Each)?\(/m.test(readFileSync(file, 'utf8'));
+/** Hooks outside of a suite would run for the tests of all files of the process, and a process can run only one training engine. */
+const needsOwnProcess = (file: string) =>
+  /^(before|after)(Each)?\(|\bengines\//m.test(readFileSync(file, 'utf8'));
 
 /** Returns the files with `FILES_TOGETHER` short ones in place of each other, as one file that imports them. */
 function withGroups(files: string[]): string[] {
-  const isShort = (file: string) => recorded[nameOf(file)] === undefined && !hasHooks(file);
+  const isShort = (file: string) => recorded[nameOf(file)] === undefined && !needsOwnProcess(file);
   const short = files.filter(isShort).sort();
   const groups = Array.from({ length: Math.ceil(short.length / FILES_TOGETHER) }, (_, i) => {
     const group = join(groupFolder, `short-files-${i + 1}.test.js`);
@@ -91,7 +92,10 @@ const running = new Map<string, number>();
 const begun = performance.now();
 const eachMinute = setInterval(() => {
   const now = performance.now();
-  const files = [...running].map(([file, since]) => `${nameOf(file)} ${Math.round((now - since) / 1000)} s`);
+  const nameOfProcess = (file: string) => (file.includes(groupFolder) ? basename(file) : nameOf(file));
+  const files = [...running].map(
+    ([file, since]) => `${nameOfProcess(file)} ${Math.round((now - since) / 1000)} s`,
+  );
   const { passed, failed } = counts;
   console.log(
     `[${Math.round((now - begun) / 60_000)} min] ${passed} passed, ${failed} failed, running: ${files.join(', ')}`,
@@ -99,7 +103,7 @@ const eachMinute = setInterval(() => {
 }, 60_000);
 
 // One file more than there are cores, because tests often wait for a process or a timer.
-const stream = run({ files: processes, concurrency: availableParallelism() + 1, timeout: 600_000 });
+const stream = run({ files: processes, concurrency: availableParallelism() + 1, timeout: 1_200_000 });
 stream.on('test:dequeue', ({ name }) => {
   if (isFile(name)) running.set(name, performance.now());
 });

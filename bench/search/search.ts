@@ -1,6 +1,6 @@
 /**
  * `search`: STAC searches over HTTP, ours and stac-fastapi-pgstac's in turn, both by one client on this machine and over the
- * same items. Ours also counts all that match.
+ * same items. Ours also counts all that match. Then the waits of a cheap request beside our dearest ones.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { treeCpuSeconds } from '../support/measure-tree.js';
 import { endsWithUs } from '../support/peer-process.js';
+import { heavyRequests, type Waits, waitsBeside } from './heavy-requests.js';
 import { startPgstac } from './pgstac.js';
 import { searchFolder, tilesOf } from './search-data.js';
 import { type Kind, type SearchRequest, searchRequests } from './search-requests.js';
@@ -44,7 +45,15 @@ export async function benchSearch({
     const latencies = await oneByOne(sides, searchRequests(tiles, short ? 20 : 100, 42));
     log(`${CLIENTS} clients`);
     const rates = await together(sides, searchRequests(tiles, short ? 10 : 40, 43));
-    return [...latencies, ...rates].map(({ what, unit, values }) => {
+    const [{ url, processes }] = sides as [Side];
+    const waits = await waitsBeside(url, processes, heavyRequests, ROUNDS);
+    log(['', ...waitsTable(waits), ''].join('\n'));
+    const figures: Figures[] = waits.map(({ what, wait }) => ({
+      what: `longest wait beside ${what}`,
+      unit: 'ms',
+      values: [wait],
+    }));
+    return [...latencies, ...rates, ...figures].map(({ what, unit, values }) => {
       const [ours, ...theirs] = values;
       const peers = theirs.map((value, i) => [sides[i + 1].name, value]);
       return result(`${tiles.name}: search, ${what}`, unit, ours, Object.fromEntries(peers));
@@ -53,6 +62,15 @@ export async function benchSearch({
     for (const side of sides) await side.stop();
   }
 }
+
+const waitsTable = (waits: Waits[]): string[] => [
+  '| beside | status | longest wait, ms | answer, ms | CPU ms |',
+  '|---|---|---|---|---|',
+  ...waits.map(
+    ({ what, status, ...times }) =>
+      `| ${what} | ${status} | ${[times.wait, times.answer, times.cpu].map((ms) => ms.toFixed(0)).join(' | ')} |`,
+  ),
+];
 
 /** The command itself, as an operator starts it. */
 async function startOurs(folder: string): Promise<Side> {

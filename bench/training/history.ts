@@ -47,7 +47,8 @@ export async function benchHistory({ short, log }: BenchOptions): Promise<BenchR
   try {
     const client = new Client(inProcessTransport(node));
     await client.run('ingest', { href, collection: 'series' });
-    const times = await node.storage.getTiles(searchTiles(node.storage.index, parseFilter({})).ids);
+    const { ids } = await searchTiles(node.storage.index, parseFilter({}));
+    const times = await node.storage.getTiles(ids);
     const days = [...new Set(times.map(({ start }) => new Date(start).toISOString().slice(0, 10)))].sort();
     const rows: string[][] = [];
     const means = new Map<string, number>();

@@ -160,9 +160,9 @@ async function measure(
  */
 async function mapSteps({ storage }: TilewrightNode, model: string, kind: Kind): Promise<Steps> {
   const { source, date, land } = kind;
-  const tilesOf = (source: 'raw' | Kind['source'], datetime: string) => {
+  const tilesOf = async (source: 'raw' | Kind['source'], datetime: string) => {
     const filter = parseFilter({ collections: [COLLECTION], source, datetime });
-    return storage.getTiles(searchTiles(storage.index, filter, { limit: 1000 }).ids);
+    return storage.getTiles((await searchTiles(storage.index, filter, { limit: 1000 })).ids);
   };
   const found = await tilesOf(source, date);
   const lands = new Map(land ? (await tilesOf('raw', land)).map((tile) => [tile.geocode, tile]) : []);

@@ -209,3 +209,55 @@ export class PeriodicTask {
 export async function backOff(tries: number, longest = 320): Promise<void> {
   await sleep(Math.random() * Math.min(20 * 2 ** tries, longest));
 }
+
+/** Time for which work in steps runs in one turn of the event loop, ms. */
+const TURN_MS = 4;
+
+/** Work of this thread that waits for its turn, in the order of its calls. */
+const waitingForTurn: (() => void)[] = [];
+/** The time at which the work of the current turn began; undefined if none has begun. */
+let turnBegan: number | undefined;
+let isTurnComing = false;
+
+function beginTurnLater(): void {
+  if (isTurnComing) return;
+  isTurnComing = true;
+  setImmediate(() => {
+    isTurnComing = false;
+    turnBegan = undefined;
+    waitingForTurn.shift()?.();
+    if (waitingForTurn.length > 0) beginTurnLater();
+  });
+}
+
+/**
+ * Runs work, which yields after steps of less than a few milliseconds, so that other events wait little for it: all such work together has
+ * `TURN_MS` of each turn of the event loop. The first step runs before this function returns. Calls `pause` before it waits for the first
+ * time. Rejects with the signal's reason if it aborts before the end.
+ */
+export async function runInTurns<T>(
+  work: Generator<void, T>,
+  { pause, signal }: { pause?: () => void; signal?: AbortSignal | undefined } = {},
+): Promise<T> {
+  for (let turns = 0; ; turns++) {
+    signal?.throwIfAborted();
+    turnBegan ??= performance.now();
+    const end = turnBegan + TURN_MS;
+    // Work that begins before the next turn has the rest of this one.
+    beginTurnLater();
+    do {
+      const step = work.next();
+      if (step.done) return step.value;
+    } while (performance.now() < end);
+    if (turns === 0) pause?.();
+    await new Promise<void>((resolve) => waitingForTurn.push(resolve));
+  }
+}
+
+/** Runs work in steps at once, however long it takes, and returns its result. */
+export function runAtOnce<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
+}

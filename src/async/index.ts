@@ -9,6 +9,8 @@ export {
   PeriodicTask,
   raceAbort,
   runAllOrAbort,
+  runAtOnce,
+  runInTurns,
   Semaphore,
   SerialQueue,
   toArray,

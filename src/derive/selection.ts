@@ -36,7 +36,7 @@ export async function* selectedTiles(
 ): AsyncGenerator<TileRecord> {
   let token: string | undefined;
   do {
-    const page = searchTiles(storage.index, filter, { limit: PAGE_SIZE, token });
+    const page = await searchTiles(storage.index, filter, { limit: PAGE_SIZE, token });
     for (const tile of await storage.getTiles(page.ids)) if (isMine(tile)) yield tile;
     token = page.next;
   } while (token !== undefined);

@@ -134,6 +134,7 @@ const checkReply = messageCheck({
 
 interface RegisteredKind {
   answer: QueryHandler<unknown, unknown>;
+  prepare: NonNullable<QueryKind['prepare']>;
   checkQuestion: Check;
   /** Checks an `OwnerReply`. */
   checkReply: Check;
@@ -153,11 +154,12 @@ export class ScatterGather implements OwnerQueries {
   }
 
   register<Q, A>(
-    { name, question: checkQuestion, answer: checkAnswer, timeoutMs = OWNER_TIMEOUT_MS }: QueryKind,
+    { name, question: checkQuestion, answer: checkAnswer, prepare, timeoutMs = OWNER_TIMEOUT_MS }: QueryKind,
     answer: QueryHandler<Q, A>,
   ): ScatterQuery<Q, A> {
     this.kinds.set(name, {
       answer: answer as QueryHandler<unknown, unknown>,
+      prepare: prepare ?? (async () => {}),
       checkQuestion,
       checkReply: (reply) => {
         const fault = checkReply(reply);
@@ -197,8 +199,9 @@ export class ScatterGather implements OwnerQueries {
     signal,
   }: OwnerRequest & Cancellable): Promise<OwnerReply> {
     const { replica, prefixLengths } = this.cluster;
-    const { answer } = this.registeredKind(kind);
+    const { answer, prepare } = this.registeredKind(kind);
     const wanted = SlotSet.fromText(slots);
+    await prepare(question, signal);
     await replica.waitForCommit(seq, Math.min(wait, LAST_CATCH_UP_MS), signal);
     for (const slot of wanted) if (!replica.hasSlot(slot)) throw slotNotHeld(slot);
     const { index }: { index: ColumnIndex } = this.storage;
@@ -222,6 +225,7 @@ export class ScatterGather implements OwnerQueries {
     first = this.cluster.replica.applied,
   ): Promise<GatheredAnswers<A>> {
     const { replica, prefixLengths } = this.cluster;
+    await this.registeredKind(question.kind).prepare(question.question, question.signal);
     const slots = [...(bounds ? candidateSlots(bounds(), prefixLengths) : ALL_SLOTS)];
     let seq = first;
     for (let tries = 1; ; tries++) {
@@ -369,6 +373,8 @@ export interface QueryKind {
   name: string;
   question: Check;
   answer: Check;
+  /** Does in turns of the event loop what would take long at once: called before each node answers, and before the bounds are asked for. */
+  prepare?: (question: unknown, signal?: AbortSignal) => Promise<void>;
   /** Milliseconds after which a node that does not answer is considered dead if other owners can be asked. */
   timeoutMs?: number;
 }
@@ -391,11 +397,14 @@ export function localQueries(index: { readonly changes: number }): OwnerQueries 
       return index.changes;
     },
     register:
-      (_kind, answer) =>
-      async (question, _bounds, { signal } = {}) => ({
-        answers: [await answer(question, { ...WHOLE_INDEX, signal })],
-        unanswered: [],
-        seq: undefined,
-      }),
+      ({ prepare }, answer) =>
+      async (question, _bounds, { signal } = {}) => {
+        await prepare?.(question, signal);
+        return {
+          answers: [await answer(question, { ...WHOLE_INDEX, signal })],
+          unanswered: [],
+          seq: undefined,
+        };
+      },
   };
 }

@@ -1,15 +1,15 @@
 /** Spectra of a zone, one for each date. Each owner of tiles answers with sums per date and cell, so that no pixels are sent. */
 
 import { mapConcurrent, type TaskPool } from '../async/index.js';
-import type { OwnerShare, QueryBounds, QueryKind, ScatterQuery } from '../dht/index.js';
+import type { OwnerShare, QueryBounds, ScatterQuery } from '../dht/index.js';
 import {
   and,
   createSearch,
   type Filter,
+  kindWithFilter,
   type PartialAnswer,
   partialAnswer,
   searchIndex,
-  withFilterCheck,
 } from '../query/index.js';
 import { isHyperspectral, type SpectralTags, spectralTags } from '../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
@@ -133,14 +133,15 @@ const FETCH_CONCURRENCY = 16;
 
 type PlannedDate = Omit<PartialSpectraDate, 'places'> & { parts: SpectrumPart[] };
 
-/** Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW and TW_STORE_ errors. */
+/** Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_COSTLY and TW_STORE_ errors. */
 export async function readPartialSpectra(
   storage: Storage,
   pool: TaskPool<SeriesHandlers>,
   { region, filter }: SpectraQuery,
   { only, seq, signal }: OwnerShare,
 ): Promise<PartialSpectra> {
-  const { places, matched } = searchIndex(storage.index, createSearch(filter, { limit: MAX_TILES }), only);
+  const search = createSearch(filter, { limit: MAX_TILES });
+  const { places, matched } = await searchIndex(storage.index, search, { only, signal });
   if (matched > MAX_TILES) return { matched, skipped: 0, dates: [] };
   const planned = new Map<string, PlannedDate>();
   const known = new Map<string, ZonePixels>();
@@ -213,10 +214,10 @@ const DATE_SCHEMA = objectOf({
   places: listOf(SUMS_SCHEMA),
 });
 
-export const SPECTRA_QUERY: QueryKind = {
+export const SPECTRA_QUERY = kindWithFilter({
   name: 'spectra',
-  question: withFilterCheck(messageCheck(objectOf({ region: ZONE_SCHEMA, filter: {} }))),
+  question: messageCheck(objectOf({ region: ZONE_SCHEMA, filter: {} })),
   answer: messageCheck(objectOf({ matched: COUNT, skipped: COUNT, dates: listOf(DATE_SCHEMA) })),
   // Owners read pixels.
   timeoutMs: 60_000,
-};
+});

@@ -3,7 +3,7 @@
  * that no pixels are sent.
  */
 import { mapConcurrent, type TaskPool } from '../async/index.js';
-import type { OwnerShare, QueryBounds, QueryKind, ScatterQuery } from '../dht/index.js';
+import type { OwnerShare, QueryBounds, ScatterQuery } from '../dht/index.js';
 import { ERROR_DOCUMENT_SCHEMA, type ErrorDocument, fromErrorDocument, toErrorDocument } from '../errors.js';
 import {
   bandLayoutKey,
@@ -18,10 +18,10 @@ import {
   and,
   createSearch,
   type Filter,
+  kindWithFilter,
   type PartialAnswer,
   partialAnswer,
   searchIndex,
-  withFilterCheck,
 } from '../query/index.js';
 import {
   CURSOR_SCHEMA,
@@ -96,7 +96,7 @@ const MAX_PIXEL_READS = 500_000_000;
 const FETCH_CONCURRENCY = 16;
 
 /**
- * Reads the part of a series in the tiles of this node. Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW and TW_STORE_
+ * Reads the part of a series in the tiles of this node. Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_COSTLY and TW_STORE_
  * errors.
  */
 export async function readPartialSeries(
@@ -105,7 +105,8 @@ export async function readPartialSeries(
   { region, expression, filter, medians }: SeriesQuery,
   { only, seq, signal }: OwnerShare,
 ): Promise<PartialSeries> {
-  const { places, matched } = searchIndex(storage.index, createSearch(filter, { limit: MAX_TILES }), only);
+  const search = createSearch(filter, { limit: MAX_TILES });
+  const { places, matched } = await searchIndex(storage.index, search, { only, signal });
   if (matched > MAX_TILES) return { matched, skipped: 0, pixels: [], dates: [] };
   const planner = new AcquisitionPlanner(
     storage,
@@ -484,14 +485,12 @@ const DATE_SCHEMA = objectOf(
   },
 );
 
-export const SERIES_QUERY: QueryKind = {
+export const SERIES_QUERY = kindWithFilter({
   name: 'series',
-  question: withFilterCheck(
-    messageCheck(
-      objectOf(
-        { region: ZONE_SCHEMA, expression: TEXT, filter: {} },
-        { medians: listOf(tupleOf(TEXT, tupleOf(STATISTIC_SCHEMA, STATISTIC_SCHEMA))) },
-      ),
+  question: messageCheck(
+    objectOf(
+      { region: ZONE_SCHEMA, expression: TEXT, filter: {} },
+      { medians: listOf(tupleOf(TEXT, tupleOf(STATISTIC_SCHEMA, STATISTIC_SCHEMA))) },
     ),
   ),
   answer: messageCheck(
@@ -507,4 +506,4 @@ export const SERIES_QUERY: QueryKind = {
   ),
   // Long, because owners read pixels.
   timeoutMs: 60_000,
-};
+});

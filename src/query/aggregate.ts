@@ -5,7 +5,7 @@ import { documented } from '../utils/json-schema.js';
 import { compileFilter } from './compile.js';
 import { badAggregation } from './errors.js';
 import type { Filter } from './filter.js';
-import { andTests, withTimeout } from './plan.js';
+import { andTests, checkWork } from './plan.js';
 import { visitRuns } from './search.js';
 
 interface Bucket {
@@ -292,23 +292,33 @@ export interface AggregationCounts {
 }
 
 /** The requested aggregations over the tiles that match a filter, in the requested order. Throws TW_QUERY_AGGREGATION. */
-export function aggregate(index: ColumnIndex, filter: Filter, params: AggregationParams): Aggregation[] {
-  return toAggregations(countTiles(index, filter, params), params);
-}
-
-/** Counts for the requested aggregations, of the rows that pass `only`. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_SLOW. */
-export function countTiles(
+export async function aggregate(
   index: ColumnIndex,
   filter: Filter,
   params: AggregationParams,
-  only?: RunFilter,
-): AggregationCounts {
+): Promise<Aggregation[]> {
+  return toAggregations(await countTiles(index, filter, params), params);
+}
+
+/**
+ * Counts for the requested aggregations, of the rows that pass `only`. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_COSTLY, and the reason of
+ * the signal.
+ */
+export async function countTiles(
+  index: ColumnIndex,
+  filter: Filter,
+  params: AggregationParams,
+  { only, signal }: { only?: RunFilter | undefined; signal?: AbortSignal | undefined } = {},
+): Promise<AggregationCounts> {
   const names = namesOf(params.aggregations);
   intervalOf(params.datetime_frequency_interval);
   geohashPrecision(params);
-  const { test, ...bounds } = withTimeout(compileFilter(filter));
+  const plan = compileFilter(filter);
+  checkWork(plan, index);
+  const { test, ...bounds } = plan;
+  const selection = { where: andTests(test, only), ...bounds };
   return mergeAggregationCounts(
-    visitRuns(index, { where: andTests(test, only), ...bounds }, (rows) => countRun(rows, names, params)),
+    await visitRuns(index, selection, (rows) => countRun(rows, names, params), signal),
   );
 }
 

@@ -1,4 +1,4 @@
-/** The values of properties in the rows of the index, and tests of them. */
+/** The values of properties in the rows of the index, tests of them, and the work that these take. */
 import { type CellParts, type Grid, grids } from '../grid/index.js';
 import {
   type IndexRun,
@@ -16,6 +16,8 @@ import {
   type TimeProperty,
   type WavelengthProperty,
 } from './filter.js';
+import type { LikePattern, LikePositions } from './operators.js';
+import type { TestCost } from './plan.js';
 
 /**
  * A test of rows by their cells. `decide` is called once for each cell; cells with a key in `inside` pass without it. Consecutive
@@ -109,6 +111,19 @@ export type RowValue<T> = (row: number) => T;
 
 // Texts
 
+type Fold = (text: string) => string;
+
+/** Work of a function of an id in each row, or of a geocode in each cell, besides the function itself. */
+const ID_COST = 60;
+const GEOCODE_COST = 30;
+
+/** The work of a test of a property's text of which each call takes `call`. */
+export function textCost(property: TextProperty, call: number): TestCost {
+  if (property === 'id') return { row: ID_COST + call };
+  if (property === 'geocode' || property === 'grid:code') return { cell: GEOCODE_COST + call };
+  return { name: call };
+}
+
 /** A row passes if its text is known and passes. */
 export function textTest(property: TextProperty, passes: (text: string) => boolean): RunFilter {
   switch (property) {
@@ -160,20 +175,100 @@ function nameTest(
 /** The grid code in Items: `GEOHASH-9q8yy`. */
 const formatGridCode = (grid: Grid, geocode: string) => `${grid.name.toUpperCase()}-${geocode}`;
 
-/** The text of a row; null if it has none. */
-export function textOfRow(rows: IndexRun, property: TextProperty): RowValue<string | null> {
+/** The folded text of a row; null if it has none. Names are folded once. */
+export function textOfRow(rows: IndexRun, property: TextProperty, fold: Fold): RowValue<string | null> {
   switch (property) {
-    case 'id':
-      return (row) => rows.idOf(row);
+    case 'id': {
+      const foldName = memoizedFold(fold);
+      return (row) => rows.idOf(row, foldName);
+    }
     case 'geocode':
-      return (row) => rows.geocodeOf(row);
+      return (row) => fold(rows.geocodeOf(row));
     case 'grid:code':
-      return (row) => formatGridCode(grids[rows.columns.grid[row]], rows.geocodeOf(row));
+      return (row) => fold(formatGridCode(grids[rows.columns.grid[row]], rows.geocodeOf(row)));
     default: {
       const { codes, names } = namedColumn(rows, property);
-      return (row) => names[codes[row]!]!;
+      const foldName = memoizedFold(fold);
+      return (row) => {
+        const name = names[codes[row]!]!;
+        return name === null ? null : foldName(name);
+      };
     }
   }
+}
+
+function memoizedFold(fold: Fold): Fold {
+  const folded = new Map<string, string>();
+  return (text) => {
+    let result = folded.get(text);
+    if (result === undefined) {
+      result = fold(text);
+      folded.set(text, result);
+    }
+    return result;
+  };
+}
+
+/** Work of matching a text with a pattern: most texts have some tens of characters, and few positions in the pattern are open at a time. */
+export const likeCost = (pattern: string): number => 50 + 5 * pattern.length;
+
+/** Work of matching an id by its parts, which are known after the first rows. */
+export const ID_LIKE_COST = 20;
+
+/**
+ * A test of ids, of which each part is folded: `<collection>_<scene>_<cell><suffix>`. The pattern is matched once with each collection,
+ * once with each scene from the positions that collections lead to, and once with each cell from the positions that scenes lead to.
+ */
+export function idLikeTest(pattern: LikePattern, fold: Fold, negated: boolean): RunFilter {
+  return (rows) => {
+    const { collection, scene, grid, key, precision } = rows.columns;
+    // Few sets of positions occur; each has a number. The pattern often returns the same object.
+    const numbers = new Map<LikePositions | string, number>();
+    const sets: LikePositions[] = [];
+    const numberOf = (positions: LikePositions) => {
+      const known = numbers.get(positions);
+      if (known !== undefined) return known;
+      const name = positions.join();
+      const number = numbers.get(name) ?? sets.push(positions) - 1;
+      numbers.set(name, number);
+      if (sets[number] === positions) numbers.set(positions, number);
+      return number;
+    };
+    const start = numberOf(pattern.start);
+    const after = (from: number, text: string) => numberOf(pattern.after(sets[from]!, text));
+    const afterCollections = new Int32Array(rows.collections.names.length).fill(-1);
+    const sceneCount = rows.scenes.names.length;
+    const afterScenes = new Map<number, number>();
+    let cell = { grid: -1, key: -1, precision: -1, after: new Map<number, number>() };
+    const positionsOf = (row: number) => {
+      const collectionCode = collection[row]!;
+      let from = afterCollections[collectionCode]!;
+      if (from < 0) {
+        from = after(start, `${fold(rows.collections.names[collectionCode]!)}_`);
+        afterCollections[collectionCode] = from;
+      }
+      const sceneKey = from * sceneCount + scene[row]!;
+      let afterScene = afterScenes.get(sceneKey);
+      if (afterScene === undefined) {
+        afterScene = after(from, `${fold(rows.scenes.names[scene[row]!]!)}_`);
+        afterScenes.set(sceneKey, afterScene);
+      }
+      if (key[row] !== cell.key || precision[row] !== cell.precision || grid[row] !== cell.grid)
+        cell = { grid: grid[row], key: key[row], precision: precision[row], after: new Map() };
+      let afterCell = cell.after.get(afterScene);
+      if (afterCell === undefined) {
+        afterCell = after(afterScene, grids[cell.grid].idPrefix + rows.geocodeOf(row));
+        cell.after.set(afterScene, afterCell);
+      }
+      return sets[afterCell]!;
+    };
+    return (row) => {
+      if (rows.hasCustomId(row)) return pattern.matches(rows.idOf(row, fold)) !== negated;
+      const suffix = rows.suffixOf(row);
+      const positions = positionsOf(row);
+      return pattern.isEnd(suffix === '' ? positions : pattern.after(positions, fold(suffix))) !== negated;
+    };
+  };
 }
 
 // Numbers

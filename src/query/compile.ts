@@ -1,18 +1,23 @@
 /** Compiles filters to query plans: tests of rows, with bounds for conditions on properties. */
 
+import { runInTurns } from '../async/index.js';
 import { type Bbox, type CellParts, cellBbox, DividedCell, type Grid, grids } from '../grid/index.js';
 import { type IndexRun, mergeRanges, type RowFilter, type RunFilter } from '../storage/index.js';
 import {
   areaPredicate,
   cellPredicate,
   hasTime,
+  ID_LIKE_COST,
+  idLikeTest,
   isNumber,
   isWavelength,
+  likeCost,
   numberColumn,
   numberOfRow,
   numberTest,
   type RowValue,
   storedNumber,
+  textCost,
   textOfRow,
   textTest,
   timeColumns,
@@ -20,6 +25,7 @@ import {
 import {
   type Comparison,
   type Condition,
+  conditionsOf,
   type ExpressionComparison,
   type ExpressionLike,
   type Filter,
@@ -42,11 +48,13 @@ import {
   areaOfCell,
   type CellCovering,
   cellKey,
-  coverGeometry,
   descendantKeys,
-  PreparedGeometry,
+  type PreparedGeometry,
+  preparedShape,
+  prepareShape,
   type SpatialOp,
   spatialRelations,
+  vertexCount,
 } from './geometry.js';
 import {
   boundingPeriod,
@@ -54,7 +62,7 @@ import {
   calculate,
   comparisons,
   foldingFunctions,
-  likeMatcher,
+  LikePattern,
   likePrefix,
   type Period,
   temporalConverse,
@@ -81,13 +89,23 @@ export function compileFilter(filter: Filter, negated = false): QueryPlan {
   return negated ? compileNegated(filter) : compileCondition(filter, false);
 }
 
+/**
+ * Prepares the shapes of a filter in turns of the event loop, which may take half a second. `compileFilter` is fast afterwards. Throws
+ * TW_QUERY_GEOMETRY and the reason of the signal.
+ */
+export async function prepareFilter(filter: Filter, signal?: AbortSignal): Promise<void> {
+  for (const condition of conditionsOf(filter))
+    if ('shape' in condition) await runInTurns(prepareShape(condition.shape), { signal });
+}
+
 /** A filter is known if it or its negation is true. */
 function isUnknown({ arg }: IsUnknown, negated: boolean): QueryPlan {
   const known = disjunction([compileFilter(arg), compileFilter(arg, true)]);
   if (negated) return known;
-  const { test } = known;
+  const { test, costs = [] } = known;
   if (!test) return EMPTY_PLAN;
   return {
+    costs,
     test: (rows) => {
       const isKnown = test(rows);
       return (row) => !isKnown(row);
@@ -148,9 +166,9 @@ const isTemporal = (condition: { op: string }): condition is Temporal => conditi
 function compileComparison(condition: ExpressionComparison): QueryPlan {
   switch (condition.kind) {
     case 'text':
-      return { test: textComparison(condition.sign, condition.args) };
+      return textComparison(condition.sign, condition.args);
     case 'number':
-      return { test: compareNumbers(condition.sign, condition.args) };
+      return compareNumbers(condition.sign, condition.args);
     case 'time':
       return { test: compareTimes(condition.sign, condition.args) };
   }
@@ -160,39 +178,76 @@ type ArgsOf<Kind> = Extract<ExpressionComparison, { kind: Kind }>['args'];
 
 // Comparisons of texts
 
-/** An expression as a function of the text of its only property. A literal is a constant function. */
-function textFunction(expression: TextExpression): (text: string) => string {
-  if (typeof expression === 'string') return () => expression;
-  if ('property' in expression) return (text) => text;
+/** Work of folding and comparing a text. */
+const FOLD_COST = 40;
+
+/** The fold of an expression, applied to the text of its property or to its literal. */
+function foldOf(expression: TextExpression): (text: string) => string {
+  if (typeof expression === 'string' || 'property' in expression) return (text) => text;
   const fold = foldingFunctions[expression.op];
-  const inner = textFunction(expression.arg);
+  const inner = foldOf(expression.arg);
   return (text) => fold(inner(text));
 }
 
-function textComparison(sign: ComparisonOp, [left, right]: ArgsOf<'text'>): RunFilter {
+function literalOf(expression: TextExpression): string | undefined {
+  if (typeof expression === 'string') return expression;
+  return 'arg' in expression ? literalOf(expression.arg) : undefined;
+}
+
+function textValue(rows: IndexRun, expression: TextExpression): RowValue<string | null> {
+  const fold = foldOf(expression);
+  const [property] = propertiesOf(expression) as TextProperty[];
+  if (property !== undefined) return textOfRow(rows, property, fold);
+  const text = fold(literalOf(expression)!);
+  return () => text;
+}
+
+function textComparison(sign: ComparisonOp, [left, right]: ArgsOf<'text'>): QueryPlan {
   const holds = comparisons[sign];
-  const one = textFunction(left);
-  const other = textFunction(right);
-  const [first] = propertiesOf(left) as TextProperty[];
-  const [second] = propertiesOf(right) as TextProperty[];
-  if (first === undefined || second === undefined || first === second)
-    return textTest((first ?? second)!, (text) => holds(one(text), other(text)));
-  return (rows) => {
-    const a = textOfRow(rows, first);
-    const b = textOfRow(rows, second);
+  const properties = [...propertiesOf(left), ...propertiesOf(right)] as TextProperty[];
+  const costs = properties.map((property) => textCost(property, FOLD_COST));
+  const [property] = new Set(properties);
+  if (property !== 'id' && properties.every((other) => other === property)) {
+    const [a, b] = [left, right].map((side) => {
+      const fold = foldOf(side);
+      const literal = literalOf(side);
+      const text = literal === undefined ? undefined : fold(literal);
+      return (given: string) => text ?? fold(given);
+    }) as [(text: string) => string, (text: string) => string];
+    return { test: textTest(property!, (text) => holds(a(text), b(text))), costs };
+  }
+  const test: RunFilter = (rows) => {
+    const a = textValue(rows, left);
+    const b = textValue(rows, right);
     return (row) => {
       const p = a(row);
       const q = b(row);
-      return p !== null && q !== null && holds(one(p), other(q));
+      return p !== null && q !== null && holds(p, q);
     };
   };
+  // Two names are compared in each row.
+  return { test, costs: [{ row: FOLD_COST }, ...costs] };
 }
 
 function compileLike({ text, pattern }: ExpressionLike, negated: boolean): QueryPlan {
   const [property] = propertiesOf(text) as [TextProperty];
-  const value = textFunction(text);
-  const matches = likeMatcher(pattern);
-  return { test: textTest(property, (given) => matches(value(given)) !== negated) };
+  return likePlan(property, pattern, negated, foldOf(text));
+}
+
+function likePlan(
+  property: TextProperty,
+  pattern: string,
+  negated: boolean,
+  fold: (text: string) => string,
+): QueryPlan {
+  const like = new LikePattern(pattern);
+  const cost = FOLD_COST + likeCost(pattern);
+  if (property === 'id') {
+    const costs = [{ row: ID_LIKE_COST, name: cost, cell: cost }];
+    return { test: idLikeTest(like, fold, negated), costs };
+  }
+  const test = textTest(property, (text) => like.matches(fold(text)) !== negated);
+  return { test, costs: [textCost(property, cost)] };
 }
 
 // Comparisons of numbers
@@ -205,13 +260,23 @@ function numberValue(rows: IndexRun, expression: NumberExpression): RowValue<num
   return (row) => calculate(op, a(row), b(row));
 }
 
-function compareNumbers(sign: ComparisonOp, [left, right]: ArgsOf<'number'>): RunFilter {
+/** Work of an operator, or of reading a number, in each row. */
+const NUMBER_COST = 5;
+
+function termsOf(expression: NumberExpression): number {
+  if (typeof expression === 'number' || 'property' in expression) return 1;
+  const [a, b] = expression.args;
+  return 1 + termsOf(a) + termsOf(b);
+}
+
+function compareNumbers(sign: ComparisonOp, [left, right]: ArgsOf<'number'>): QueryPlan {
   const holds = comparisons[sign];
-  return (rows) => {
+  const test: RunFilter = (rows) => {
     const a = numberValue(rows, left);
     const b = numberValue(rows, right);
     return (row) => holds(a(row), b(row));
   };
+  return { test, costs: [{ row: NUMBER_COST * (termsOf(left) + termsOf(right)) }] };
 }
 
 // Comparisons of times and periods
@@ -289,7 +354,7 @@ function comparison({ op, property, value }: ValueComparison): QueryPlan {
   const name = property as TextProperty;
   if (op === '=') return textPlan(name, [value], false);
   const compare = comparisons[op];
-  return { test: textTest(name, (text) => compare(text, value)) };
+  return { test: textTest(name, (text) => compare(text, value)), costs: [textCost(name, 5)] };
 }
 
 function membership(condition: Membership, negated: boolean): QueryPlan {
@@ -306,21 +371,21 @@ function textPlan(property: TextProperty, values: string[], negated: boolean): Q
   const wanted = new Set(values);
   if (property === 'geocode' && !negated && wanted.size === 1) return cellPlan(values[0]!, 'itself');
   const test = textTest(property, (text) => wanted.has(text) !== negated);
-  if (negated) return { test };
-  if (property === 'id') return { test, ids: wanted };
+  const costs = [textCost(property, 10)];
+  if (negated) return { test, costs };
+  if (property === 'id') return { test, costs, ids: wanted };
   const geocodes =
     property === 'grid:code' ? values.map(geocodeFromGridCode) : property === 'geocode' ? values : undefined;
   const ranges = geocodes?.flatMap((geocode) =>
     grids.filter((grid) => grid.accepts(geocode)).map((grid) => cellKey(grid, geocode)),
   );
-  return { test, ranges };
+  return { test, costs, ranges };
 }
 
 function like({ property, pattern }: Like, negated: boolean): QueryPlan {
   const { prefix, isAll } = likePrefix(pattern);
   if (property === 'geocode' && isAll && prefix !== '' && !negated) return cellPlan(prefix, 'below');
-  const matches = likeMatcher(pattern);
-  return { test: textTest(property, (text) => matches(text) !== negated) };
+  return likePlan(property, pattern, negated, (text) => text);
 }
 
 // Conditions on cells
@@ -350,10 +415,14 @@ function cellPlan(geocode: string, which: 'itself' | 'below'): QueryPlan {
   return { test, ranges: found.map(({ range }) => range) };
 }
 
+/** Work of testing the area of a cell, and vertices of a shape for each further unit: most are far from the cell. */
+const CELL_COST = 100;
+const VERTICES_PER_UNIT = 20;
+
 const WORLD_BBOX: Bbox = [-180, -90, 180, 90];
 
 function spatial({ op, shape, ofCells }: Spatial, negated: boolean): QueryPlan {
-  const outline = new PreparedGeometry(shape);
+  const { outline, covering } = preparedShape(shape);
   const relation = spatialRelations[op];
   const decide = (grid: Grid, geocode: string) =>
     relation(areaOfCell(cellBbox(grid, geocode)), outline) !== negated;
@@ -362,11 +431,18 @@ function spatial({ op, shape, ofCells }: Spatial, negated: boolean): QueryPlan {
     ofCells
       ? cellPredicate(decide, mergeRanges(inside))
       : areaPredicate(decide, decideParts, mergeRanges(inside));
-  if (negated || op === 's_disjoint') return { test: test([]) };
+  // Tiles of one cell may hold data in different parts of it.
+  const cost = { row: ofCells ? 1 : 5, cell: CELL_COST + vertexCount(shape) / VERTICES_PER_UNIT };
+  if (negated || op === 's_disjoint') return { test: test([]), costs: [cost] };
   if (op === 's_intersects' && outline.covers(WORLD_BBOX)) return {};
-  const { inside, edge } = coverGeometry(outline);
+  const { inside, edge } = covering;
   // All other relations also require a common point.
-  return { test: test(op === 's_intersects' ? inside : []), ranges: [...inside, ...edge] };
+  const decided = op === 's_intersects' ? edge : [...inside, ...edge];
+  return {
+    test: test(op === 's_intersects' ? inside : []),
+    costs: [{ ...cost, ranges: decided }],
+    ranges: [...inside, ...edge],
+  };
 }
 
 /** The functions that have one answer for all areas in a cell that a shape covers. */
@@ -487,8 +563,9 @@ function timeMembership({ property, periods }: TimeMembership, negated: boolean)
     const { first: column, known } = timeColumns(rows, property);
     return withKnown((row) => isIn(column[row]) !== negated, known);
   };
-  if (negated || property === 'created' || merged.length === 0) return { test };
-  return { test, time: rangeOf([merged[0]![0], merged.at(-1)![1]]) };
+  const costs = [{ row: 2 * Math.ceil(Math.log2(merged.length + 1)) }];
+  if (negated || property === 'created' || merged.length === 0) return { test, costs };
+  return { test, costs, time: rangeOf([merged[0]![0], merged.at(-1)![1]]) };
 }
 
 const rangeOf = ([start, end]: Period) => ({ start, end });
@@ -498,7 +575,7 @@ const rangeOf = ([start, end]: Period) => ({ start, end });
 function isNull({ property }: IsNull, negated: boolean): QueryPlan {
   switch (property) {
     case 'platform':
-      return nullPlan(negated, (rows) => textOfRow(rows, property), null);
+      return nullPlan(negated, (rows) => textOfRow(rows, property, (text) => text), null);
     case 'eo:cloud_cover':
     case 'hsi:wavelength_min':
     case 'hsi:wavelength_max':

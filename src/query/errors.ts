@@ -171,12 +171,12 @@ export const badAggregation = defineError(
   (given: string, allowed: string) => `${given} cannot be used: use ${allowed}`,
 );
 
-export const queryTimedOut = defineError(
-  'TW_QUERY_TOO_SLOW',
+export const queryTooCostly = defineError(
+  'TW_QUERY_TOO_COSTLY',
   400,
-  'A search was aborted because its filter takes too long. Restrict its area, time or collections, or split it.',
-  (seconds: number) =>
-    `the search was aborted after ${seconds} s: restrict its area, time or collections, or split it`,
+  'The filter of a search takes too much work for the number of tiles. Restrict its area or ids, use fewer or simpler conditions, or split it.',
+  (times: number) =>
+    `the search would take ${times < 10 ? times.toFixed(1) : Math.round(times)} times the work that is allowed: restrict its area, use fewer or simpler conditions, or split it`,
 );
 
 export const slotsUnanswered = defineError(

@@ -242,7 +242,7 @@ export function checkNesting(json: unknown): void {
   }
 }
 
-function conditionsOf(filter: Filter): Condition[] {
+export function conditionsOf(filter: Filter): Condition[] {
   if (filter.op === 'not' || filter.op === 'isUnknown') return conditionsOf(filter.arg);
   if (filter.op === 'and' || filter.op === 'or') return filter.args.flatMap(conditionsOf);
   return [filter];

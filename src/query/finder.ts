@@ -15,16 +15,7 @@ import {
   TileBatch,
   type TileRecord,
 } from '../storage/index.js';
-import {
-  type Check,
-  COUNT,
-  listOf,
-  messageCheck,
-  NUMBER,
-  objectOf,
-  TEXT,
-  tupleOf,
-} from '../utils/json-schema.js';
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../utils/json-schema.js';
 import {
   type Aggregation,
   type AggregationCounts,
@@ -34,7 +25,7 @@ import {
   mergeAggregationCounts,
   toAggregations,
 } from './aggregate.js';
-import { compileFilter } from './compile.js';
+import { compileFilter, prepareFilter } from './compile.js';
 import { slotsUnanswered as unansweredSlots } from './errors.js';
 import { checkRemoteFilter, type Filter } from './filter.js';
 import { memoizeUntilChange } from './memoize.js';
@@ -57,11 +48,14 @@ import { collectionExtents, type Extent, mergeExtents } from './stac/extents.js'
 const TEXTS_SCHEMA = listOf(TEXT);
 const nullable = (schema: object) => ({ anyOf: [{ type: 'null' }, schema] });
 
-/** A check of an object with a filter; `check` is for its other members. */
-export const withFilterCheck =
-  (check: Check): Check =>
-  (question) =>
-    check(question) ?? checkRemoteFilter((question as { filter: unknown }).filter);
+/** A kind of query whose question has a filter; `question` checks the other members. */
+export function kindWithFilter({ question: check, ...kind }: QueryKind): QueryKind {
+  return {
+    ...kind,
+    question: (question) => check(question) ?? checkRemoteFilter((question as { filter: unknown }).filter),
+    prepare: (question, signal) => prepareFilter((question as { filter: Filter }).filter, signal),
+  };
+}
 
 const checkFound = messageCheck(
   objectOf({
@@ -70,23 +64,21 @@ const checkFound = messageCheck(
   }),
 );
 
-const SEARCH_QUERY: QueryKind = {
+const SEARCH_QUERY = kindWithFilter({
   name: 'search',
-  question: withFilterCheck(
-    messageCheck(
-      objectOf(
-        {
-          filter: {},
-          order: listOf(objectOf({ column: { enum: SORT_COLUMNS }, descending: { type: 'boolean' } })),
-          // JSON has no infinity.
-          limit: nullable(COUNT),
-        },
-        { after: CURSOR_SCHEMA },
-      ),
+  question: messageCheck(
+    objectOf(
+      {
+        filter: {},
+        order: listOf(objectOf({ column: { enum: SORT_COLUMNS }, descending: { type: 'boolean' } })),
+        // JSON has no infinity.
+        limit: nullable(COUNT),
+      },
+      { after: CURSOR_SCHEMA },
     ),
   ),
   answer: (answer) => checkFound(answer) ?? checkEncodedTiles((answer as { tiles: unknown }).tiles),
-};
+});
 
 const TILE_QUERY: QueryKind = {
   name: 'tile',
@@ -99,15 +91,13 @@ const countsBy = (key: object) => objectOf({ counts: listOf(tupleOf(key, COUNT))
 /** Days since 1970, within the range of `Date`. */
 const DAY_NUMBER_SCHEMA = { type: 'integer', minimum: -1e8, maximum: 1e8 };
 
-const AGGREGATE_QUERY: QueryKind = {
+const AGGREGATE_QUERY = kindWithFilter({
   name: 'aggregate',
-  question: withFilterCheck(
-    messageCheck(
-      objectOf({
-        filter: {},
-        params: objectOf({}, { ...aggregationQuery, aggregations: { anyOf: [TEXT, TEXTS_SCHEMA] } }),
-      }),
-    ),
+  question: messageCheck(
+    objectOf({
+      filter: {},
+      params: objectOf({}, { ...aggregationQuery, aggregations: { anyOf: [TEXT, TEXTS_SCHEMA] } }),
+    }),
   ),
   answer: messageCheck(
     objectOf({
@@ -124,7 +114,7 @@ const AGGREGATE_QUERY: QueryKind = {
       },
     }),
   ),
-};
+});
 
 /** Entries by collection id. */
 const entriesOf = (schema: object) => listOf(tupleOf(TEXT, schema));
@@ -208,9 +198,9 @@ export class TileFinder {
   >;
 
   constructor(storage: Storage, owners: OwnerQueries) {
-    this.search = owners.register(SEARCH_QUERY, async ({ limit, ...search }, { only, seq }) => {
+    this.search = owners.register(SEARCH_QUERY, async ({ limit, ...search }, { seq, ...scope }) => {
       // JSON has no infinity.
-      const found = searchIndex(storage.index, { ...search, limit: limit ?? Infinity }, only);
+      const found = await searchIndex(storage.index, { ...search, limit: limit ?? Infinity }, scope);
       const ids = found.places.map(({ id }) => id);
       return { found, tiles: new TileBatch(await storage.getTiles(ids, seq)) };
     });
@@ -219,12 +209,14 @@ export class TileFinder {
       const [tile] = storage.index.has(id) ? await storage.getTiles([id], seq) : [];
       return tile ?? null;
     });
-    this.count = owners.register(AGGREGATE_QUERY, async ({ filter, params }, { only }) =>
-      countTiles(storage.index, filter, params, only),
+    this.count = owners.register(AGGREGATE_QUERY, async ({ filter, params }, scope) =>
+      countTiles(storage.index, filter, params, scope),
     );
     const askExtents = owners.register(
       EXTENTS_QUERY,
-      async (_: null, share): Promise<Entries<Extent>> => [...collectionExtents(storage.index, share)],
+      async (_: null, share): Promise<Entries<Extent>> => [
+        ...(await collectionExtents(storage.index, share)),
+      ],
     );
     this.extents = memoizeUntilChange(owners, async () => {
       const { answers, unanswered } = await askExtents(null);
@@ -234,7 +226,7 @@ export class TileFinder {
       };
     });
     const askContents = owners.register(SUMMARIES_QUERY, async (_: null, share): Promise<ContentAnswer> => {
-      const contents = [...collectionSummaries(storage.index, share)];
+      const contents = [...(await collectionSummaries(storage.index, share))];
       const ids = contents.flatMap(([, { samples }]) => samples.map(({ id }) => id));
       return { contents, samples: await storage.getTiles(ids, share.seq) };
     });
@@ -274,7 +266,7 @@ export class TileFinder {
     return tile ?? undefined;
   }
 
-  /** Counts over the tiles that match a filter. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_SLOW. */
+  /** Counts over the tiles that match a filter. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_COSTLY. */
   async aggregate(
     filter: Filter,
     params: AggregationParams,

@@ -1,5 +1,6 @@
 /** Geometries of filters, and the relations of the area of an Item, which consists of rectangles in degrees, to them. */
 import { orient2d } from 'robust-predicates';
+import { runAtOnce } from '../async/index.js';
 import { excerpt } from '../errors.js';
 import { type Bbox, cellBbox, type DividedCell, type Grid, grids } from '../grid/index.js';
 import type { CellKeyRange } from '../storage/index.js';
@@ -10,6 +11,8 @@ import { axisOrderHint } from './values.js';
 /** Average number of segments in a strip. */
 const SEGMENTS_PER_STRIP = 16;
 const MAX_STRIPS = 256;
+/** Average number of strips that a segment overlaps, at most, beyond one. */
+const STRIPS_PER_SEGMENT = 8;
 /** Lower shapes are not divided into strips, whose edges would be inexact. */
 const MIN_HEIGHT_DEGREES = 1e-9;
 
@@ -43,24 +46,29 @@ class SegmentIndex {
     this.south = latitudes.reduce((a, b) => Math.min(a, b), Infinity);
     const height = latitudes.reduce((a, b) => Math.max(a, b), -Infinity) - this.south;
     const count = Math.ceil(starts.length / SEGMENTS_PER_STRIP);
-    const strips = height < MIN_HEIGHT_DEGREES ? 1 : Math.min(MAX_STRIPS, count);
+    const total = this.ay.reduce((sum, y, i) => sum + Math.abs(y - this.by[i]), 0);
+    // Long segments are in many strips.
+    const most = Math.min(MAX_STRIPS, Math.ceil((STRIPS_PER_SEGMENT * starts.length * height) / total));
+    const strips = height < MIN_HEIGHT_DEGREES ? 1 : Math.min(most, count);
     this.perDegree = strips === 1 ? 0 : strips / height;
     this.strips = this.fill(strips);
   }
 
   private fill(count: number): Strip[] {
     const { ax, ay, bx, by } = this;
-    const lists: number[][] = Array.from({ length: count }, () => []);
-    for (let i = 0; i < ax.length; i++) {
+    const west = ax.map((x, i) => Math.min(x, bx[i]));
+    const lists = Array.from({ length: count }, () => ({ segments: [] as number[], widest: 0 }));
+    // In this order, so that each strip is in order as well.
+    for (const i of Uint32Array.from(ax.keys()).sort((i, j) => west[i] - west[j])) {
       const last = this.stripAt(Math.max(ay[i], by[i]), count);
-      for (let strip = this.stripAt(Math.min(ay[i], by[i]), count); strip <= last; strip++)
-        lists[strip].push(i);
+      const width = Math.abs(ax[i] - bx[i]);
+      for (let strip = this.stripAt(Math.min(ay[i], by[i]), count); strip <= last; strip++) {
+        const list = lists[strip];
+        list.segments.push(i);
+        if (width > list.widest) list.widest = width;
+      }
     }
-    const west = (i: number) => Math.min(ax[i], bx[i]);
-    return lists.map((list) => ({
-      segments: Uint32Array.from(list.sort((i, j) => west(i) - west(j))),
-      widest: list.reduce((widest, i) => Math.max(widest, Math.abs(ax[i] - bx[i])), 0),
-    }));
+    return lists.map(({ segments, widest }) => ({ segments: Uint32Array.from(segments), widest }));
   }
 
   /** True if a segment meets a rectangle: with `open` its interior, otherwise also its edge. */
@@ -265,12 +273,17 @@ const STEPS_OF_CROSSING = 20;
 
 type Segment = [a: Point, b: Point];
 
+interface Union {
+  boundary: Segment[];
+  spikes: Segment[];
+}
+
 /**
  * The boundary of the union of polygons, as segments. A polygon is the inside of its outline without the insides of its holes. Polygons
  * may overlap, touch, nest and repeat, and rings may cross. Segments that cross are cut at the rounded point; all others keep their
  * numbers. `spikes`: parts of an outline that enclose no area, such as a ring that returns along the same line.
  */
-function unionOf(polygons: readonly (readonly Point[][])[]): { boundary: Segment[]; spikes: Segment[] } {
+function* unionOf(polygons: readonly (readonly Point[][])[]): Generator<void, Union> {
   const rings = polygons.flatMap((polygon, part) =>
     polygon.map((ring, i) => ({ ring, part, isHole: i > 0 })),
   );
@@ -284,7 +297,7 @@ function unionOf(polygons: readonly (readonly Point[][])[]): { boundary: Segment
     if (steps > MAX_UNION_STEPS)
       throw badGeometry('its lines cross too often, or are too long and close together; simplify it');
   };
-  const { cuts, collinear } = cutSegments(segments, spend);
+  const { cuts, collinear } = yield* cutSegments(segments, spend);
 
   /** Rings whose insides contain the points beside the middle of a piece of segment `i`. */
   const ringsBeside = (i: number, [x, y]: Point, isHorizontal: boolean): [Set<number>, Set<number>] => {
@@ -331,6 +344,7 @@ function unionOf(polygons: readonly (readonly Point[][])[]): { boundary: Segment
   const spikes: Segment[] = [];
   let kind: ReturnType<typeof kindOf> | undefined;
   for (const [i, { a, b, ring }] of segments.entries()) {
+    yield;
     if (segments[i - 1]?.ring !== ring) kind = undefined;
     const points = [a, ...cuts[i], b];
     for (const [at, to] of points.slice(1).entries()) {
@@ -368,13 +382,13 @@ interface RingSegment {
 }
 
 /** Points inside of each segment at which it meets others, in its direction; and the segments on the same line that overlap it. */
-function cutSegments(segments: RingSegment[], spend: (steps: number) => void) {
+function* cutSegments(segments: RingSegment[], spend: (steps: number) => void) {
   const cuts: Point[][] = segments.map(() => []);
   const collinear: number[][] = segments.map(() => []);
   const cut = (i: number, point: Point, isOnLine: boolean) => {
     if (isOnLine && isBetween(segments[i].box, point)) cuts[i].push(point);
   };
-  forEachPair(segments, spend, (i, j) => {
+  yield* forEachPair(segments, spend, (i, j) => {
     spend(1);
     const { a, b } = segments[i];
     const { a: c, b: d } = segments[j];
@@ -407,11 +421,11 @@ function cutSegments(segments: RingSegment[], spend: (steps: number) => void) {
 }
 
 /** Visits the pairs of segments whose boxes meet: sweeps along the axis on which fewer of them overlap. */
-function forEachPair(
+function* forEachPair(
   segments: RingSegment[],
   spend: (steps: number) => void,
   visit: (i: number, j: number) => void,
-): void {
+): Generator<void> {
   const sweeps = ([0, 1] as const).map((axis) => {
     const order = Array.from(segments.keys()).sort((i, j) => segments[i].box[axis] - segments[j].box[axis]);
     const starts = order.map((i) => segments[i].box[axis]);
@@ -421,9 +435,20 @@ function forEachPair(
   });
   const { order, ends, pairs } = sweeps[0].pairs <= sweeps[1].pairs ? sweeps[0] : sweeps[1];
   spend(STEPS_OF_VISIT * pairs);
-  for (const [at, i] of order.entries())
+  for (const [at, i] of order.entries()) {
     for (let other = at + 1; other < ends[at]; other++)
       if (bboxesIntersect(segments[i].box, segments[order[other]].box)) visit(i, order[other]);
+    yield;
+  }
+}
+
+function polygonsOf(shape: Shape): Point[][][] {
+  const polygons = (geometry: Geometry): Point[][][] => {
+    if (geometry.type === 'Polygon') return [geometry.coordinates];
+    if (geometry.type === 'MultiPolygon') return geometry.coordinates;
+    return geometry.type === 'GeometryCollection' ? geometry.geometries.flatMap(polygons) : [];
+  };
+  return geometriesOf(shape).flatMap(polygons);
 }
 
 /**
@@ -441,14 +466,11 @@ export class PreparedGeometry {
   /** 0 for points, 1 for lines, 2 for areas: the greatest among the parts. */
   readonly dimension: 0 | 1 | 2;
 
-  constructor(shape: Shape) {
-    const polygons: Point[][][] = [];
-    for (const geometry of geometriesOf(shape)) this.add(geometry, polygons);
-    if (polygons.length > 0) {
-      const { boundary, spikes } = unionOf(polygons);
-      if (boundary.length > 0) this.area = preparedPart(boundary);
-      if (spikes.length > 0) this.lines.push(preparedPart(spikes));
-    }
+  /** `union` is that of the polygons of the shape, whose computation may take some tenths of a second. */
+  constructor(shape: Shape, { boundary, spikes }: Union = runAtOnce(unionOf(polygonsOf(shape)))) {
+    for (const geometry of geometriesOf(shape)) this.add(geometry);
+    if (boundary.length > 0) this.area = preparedPart(boundary);
+    if (spikes.length > 0) this.lines.push(preparedPart(spikes));
     this.dimension = this.area ? 2 : this.lines.length > 0 ? 1 : 0;
     const boxes = [...this.lines, ...(this.area ? [this.area] : [])].map((part) => part.bbox);
     this.bbox = boundingBox([
@@ -460,7 +482,7 @@ export class PreparedGeometry {
     ]);
   }
 
-  private add(geometry: Geometry, polygons: Point[][][]): void {
+  private add(geometry: Geometry): void {
     switch (geometry.type) {
       case 'Point':
         this.points.push(geometry.coordinates);
@@ -474,14 +496,8 @@ export class PreparedGeometry {
       case 'MultiLineString':
         this.lines.push(preparedPart(geometry.coordinates));
         break;
-      case 'Polygon':
-        polygons.push(geometry.coordinates);
-        break;
-      case 'MultiPolygon':
-        polygons.push(...geometry.coordinates);
-        break;
       case 'GeometryCollection':
-        for (const part of geometry.geometries) this.add(part, polygons);
+        for (const part of geometry.geometries) this.add(part);
     }
   }
 
@@ -624,7 +640,7 @@ export interface CellCovering {
 /**
  * Covers a shape by ranges of geocode keys. Descends each grid from its largest cells, as long as few cells are on the edge of the shape.
  */
-export function coverGeometry(shape: PreparedGeometry): CellCovering {
+export function* coverGeometry(shape: PreparedGeometry): Generator<void, CellCovering> {
   const inside: CellKeyRange[] = [];
   const edge: CellKeyRange[] = [];
   for (const grid of grids) {
@@ -634,6 +650,7 @@ export function coverGeometry(shape: PreparedGeometry): CellCovering {
       for (const cell of cells) {
         // A quick test: most cells are far away.
         if (!bboxesIntersect(shape.bbox, cell.bbox)) continue;
+        yield;
         if (shape.covers(cell.bbox)) inside.push(descendantKeys(grid, cell.geocode, cell));
         else if (shape.intersects(cell.bbox)) onEdge.push(cell);
       }
@@ -644,6 +661,28 @@ export function coverGeometry(shape: PreparedGeometry): CellCovering {
   }
   return { inside, edge };
 }
+
+interface PreparedShape {
+  outline: PreparedGeometry;
+  covering: CellCovering;
+}
+
+/** Shapes of filters that are in use, because each query compiles its filter more than once. */
+const preparedShapes = new WeakMap<Shape, PreparedShape>();
+
+/** Prepares a shape in steps, for `preparedShape`. Throws TW_QUERY_GEOMETRY. */
+export function* prepareShape(shape: Shape): Generator<void, PreparedShape> {
+  let prepared = preparedShapes.get(shape);
+  if (!prepared) {
+    const outline = new PreparedGeometry(shape, yield* unionOf(polygonsOf(shape)));
+    prepared = { outline, covering: yield* coverGeometry(outline) };
+    preparedShapes.set(shape, prepared);
+  }
+  return prepared;
+}
+
+/** A prepared shape, which this prepares at once if `prepareShape` has not. Throws TW_QUERY_GEOMETRY. */
+export const preparedShape = (shape: Shape): PreparedShape => runAtOnce(prepareShape(shape));
 
 type Keys = ReturnType<Grid['key']>;
 

@@ -1,6 +1,6 @@
 /**
  * Search over tiles: filters, their compiler, STAC documents. `TileFinder` queries the owner nodes and merges their answers. Invariant: an
- * answer is as of one commit. May import `grid`, `raster`, `dht` and `storage`.
+ * answer is as of one commit. May import `async`, `grid`, `raster`, `dht` and `storage`.
  */
 export {
   type AggregationParams,
@@ -13,7 +13,7 @@ export { toCql2Json } from './cql2/json.js';
 export { parseCql2Text } from './cql2/text.js';
 export { badDatetime, slotsUnanswered, unsupportedCql2 } from './errors.js';
 export { and, defaultToRawSource, type Filter, references } from './filter.js';
-export { type FoundTiles, type PartialAnswer, partialAnswer, TileFinder, withFilterCheck } from './finder.js';
+export { type FoundTiles, kindWithFilter, type PartialAnswer, partialAnswer, TileFinder } from './finder.js';
 export { bboxPolygon, PreparedGeometry } from './geometry.js';
 export { memoizeUntilChange } from './memoize.js';
 export {

@@ -2,11 +2,11 @@
 import { type OwnerQueries, type OwnerShare, WHOLE_INDEX } from '../dht/index.js';
 import type { ColumnIndex } from '../storage/index.js';
 
-/** Caches the results of `find` until the index changes. */
+/** Caches the results of `find`, which reads the index as it is at the time of the call, until the index changes. */
 export function memoizePerVersion<T>(
-  find: (index: ColumnIndex, share: OwnerShare) => T,
-): (index: ColumnIndex, share?: OwnerShare) => T {
-  const known = new WeakMap<ColumnIndex, { changes: number; answers: Map<string, T> }>();
+  find: (index: ColumnIndex, share: OwnerShare) => Promise<T>,
+): (index: ColumnIndex, share?: OwnerShare) => Promise<T> {
+  const known = new WeakMap<ColumnIndex, { changes: number; answers: Map<string, Promise<T>> }>();
   return (index, share = WHOLE_INDEX) => {
     const { changes } = index;
     let last = known.get(index);

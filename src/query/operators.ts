@@ -96,34 +96,97 @@ export type ComparisonOp = keyof typeof comparisons;
 const ANY_TEXT = Symbol('%');
 const ONE_CHARACTER = Symbol('_');
 
-/** Matches entire texts, case-sensitively. The time is proportional to the length of the text times that of the pattern. */
-export function likeMatcher(pattern: string): (text: string) => boolean {
-  const parts = partsOf(pattern);
-  return (text) => {
-    // Characters beyond the first 65,536 have two UTF-16 units.
-    const characters: ArrayLike<string> = /[\ud800-\udfff]/.test(text) ? Array.from(text) : text;
-    let at = 0;
-    let part = 0;
-    // Part of the last %, and the end of its match. Only the last % backtracks, because earlier ones have matched as little as possible.
-    let anyPart = -1;
-    let anyEnd = 0;
-    while (at < characters.length) {
-      if (parts[part] === ANY_TEXT) {
-        anyPart = part++;
-        anyEnd = at;
-      } else if (parts[part] === ONE_CHARACTER || parts[part] === characters[at]) {
-        part++;
-        at++;
-      } else if (anyPart >= 0) {
-        part = anyPart + 1;
-        at = ++anyEnd;
-      } else {
-        return false;
-      }
+/**
+ * Positions in a pattern up to which the text so far matches, ascending. No position before the last `%` among them is listed: a text that
+ * matches from there also matches from this `%`.
+ */
+export type LikePositions = readonly number[];
+
+/**
+ * A pattern of LIKE, which matches entire texts, case-sensitively. A text may be matched in parts. The time is proportional to the length
+ * of the text times that of the pattern.
+ */
+export class LikePattern {
+  private readonly parts: readonly (string | symbol)[];
+  /** The positions before any text. */
+  readonly start: LikePositions;
+  /** The positions at each `%`, by its position, and the text between it and the next one, if that has no `_` and no surrogates. */
+  private readonly atAny = new Map<number, { positions: LikePositions; next: string | undefined }>();
+
+  constructor(pattern: string) {
+    const parts = partsOf(pattern);
+    this.parts = parts;
+    for (const [at, part] of parts.entries()) {
+      if (part !== ANY_TEXT || parts[at + 1] === ANY_TEXT) continue;
+      const end = parts.findIndex((other, i) => i > at && typeof other === 'symbol');
+      const text = parts[end] === ANY_TEXT ? parts.slice(at + 1, end).join('') : undefined;
+      const next = text !== undefined && /[\ud800-\udfff]/.test(text) ? undefined : text;
+      this.atAny.set(at, { positions: [at, at + 1], next });
     }
-    while (parts[part] === ANY_TEXT) part++;
-    return part === parts.length;
-  };
+    this.start = this.reached([0]);
+  }
+
+  /** The positions after a text that follows the one before. Half of a surrogate pair must not end the text. */
+  after(positions: LikePositions, text: string): LikePositions {
+    let last = positions;
+    let rest = text;
+    // Texts after a `%` are mostly found, or not, by one search.
+    for (;;) {
+      const any = this.atAny.get(last[0] ?? -1);
+      if (any?.positions !== last) break;
+      // Any text follows the last `%`.
+      if (last[1] === this.parts.length) return last;
+      if (any.next === undefined) break;
+      const found = rest.indexOf(any.next);
+      if (found < 0) {
+        // The end of the text may be the beginning of the next one.
+        rest = rest.slice(Math.max(0, rest.length - any.next.length + 1));
+        break;
+      }
+      rest = rest.slice(found + any.next.length);
+      last = this.reached([last[1]! + any.next.length]);
+    }
+    for (const character of rest) {
+      if (last.length === 0) break;
+      last = this.reached(this.step(last, character));
+    }
+    return last;
+  }
+
+  /** True if the text matches that led to these positions. */
+  isEnd(positions: LikePositions): boolean {
+    return positions.at(-1) === this.parts.length;
+  }
+
+  matches(text: string): boolean {
+    return this.isEnd(this.after(this.start, text));
+  }
+
+  private step(positions: LikePositions, character: string): number[] {
+    const next: number[] = [];
+    for (const at of positions) {
+      const part = this.parts[at];
+      if (part === ANY_TEXT) next.push(at);
+      else if (part === ONE_CHARACTER || part === character) next.push(at + 1);
+    }
+    return next;
+  }
+
+  /** Adds the positions after each `%`, which may be empty, and removes those before the last one. */
+  private reached(positions: readonly number[]): LikePositions {
+    const { parts } = this;
+    const all: number[] = [];
+    let lastAny = 0;
+    for (const position of positions) {
+      let at = position;
+      if (all.length > 0 && all.at(-1)! >= at) continue;
+      for (; parts[at] === ANY_TEXT; at++) lastAny = all.push(at) - 1;
+      all.push(at);
+    }
+    const any = this.atAny.get(all[lastAny] ?? -1);
+    if (any && all.length === lastAny + 2) return any.positions;
+    return lastAny > 0 ? all.slice(lastAny) : all;
+  }
 }
 
 /** The common prefix of all matching texts. `isAll` is true if all texts with this prefix match. */

@@ -1,12 +1,25 @@
-/** Query plans: a test of rows, bounds of the rows that can pass it, and a time limit. */
+/** Query plans: a test of rows, bounds of the rows that can pass it, and the work that this takes. */
 import { grids } from '../grid/index.js';
-import { type CellKeyRange, mergeRanges, type RunFilter } from '../storage/index.js';
-import { queryTimedOut } from './errors.js';
+import { type CellKeyRange, type ColumnIndex, mergeRanges, type RunFilter } from '../storage/index.js';
+import { queryTooCostly } from './errors.js';
+
+/**
+ * The work of a test, in units of comparing two numbers in columns, about 5 ns: for each row, and once for each name (of a collection, a
+ * platform, a source or a scene) or for each cell that has rows. `ranges` limits the cells.
+ */
+export interface TestCost {
+  row?: number;
+  name?: number;
+  cell?: number;
+  ranges?: CellKeyRange[];
+}
 
 /** Bounds only restrict the visited rows; the test decides. */
 export interface QueryPlan {
   /** Undefined if every row passes. */
   test?: RunFilter;
+  /** The work of the test besides one unit for each row. */
+  costs?: TestCost[];
   /** Keys of tiles that can match; all if undefined. */
   ranges?: CellKeyRange[];
   /** Ids of tiles that can match; all if undefined. */
@@ -37,7 +50,7 @@ export function conjunction(plans: QueryPlan[]): QueryPlan {
       })),
     }),
   );
-  return { ...bounds, test: allTests(plans.flatMap((plan) => plan.test ?? [])) };
+  return { ...bounds, test: allTests(plans.flatMap((plan) => plan.test ?? [])), costs: costsOf(plans) };
 }
 
 /** The plan for rows that match at least one of one or more plans. */
@@ -51,8 +64,11 @@ export function disjunction(plans: QueryPlan[]): QueryPlan {
       time: m && n && { start: Math.min(m.start, n.start), end: Math.max(m.end, n.end) },
     }),
   );
-  return { ...bounds, test: anyTests(tests) };
+  return { ...bounds, test: anyTests(tests), costs: costsOf(plans) };
 }
+
+const costsOf = (plans: QueryPlan[]): TestCost[] =>
+  plans.flatMap(({ test, costs = [] }) => (test ? [{ row: 1 }, ...costs] : []));
 
 /** The common case of two tests has no loop. */
 function allTests(all: RunFilter[]): RunFilter | undefined {
@@ -114,24 +130,18 @@ function intersectRanges(a: CellKeyRange[], b: CellKeyRange[]): CellKeyRange[] {
   return shared;
 }
 
-/** Maximum time of one search, which blocks the event loop. */
-const SEARCH_TIMEOUT_MS = 5_000;
-/** Rows between two clock checks; a power of two. */
-const ROWS_PER_CLOCK_CHECK = 4_096;
+/** Maximum work of one search on a node: some seconds, in turns with other work. */
+const MAX_WORK = 1e9;
 
-/** The same plan, whose test throws TW_QUERY_TOO_SLOW after the time limit. */
-export function withTimeout(plan: QueryPlan, limit = SEARCH_TIMEOUT_MS): QueryPlan {
-  const { test } = plan;
-  if (!test) return plan;
-  const end = performance.now() + limit;
-  let rows = 0;
-  const timed: QueryPlan['test'] = (run) => {
-    const testRow = test(run);
-    return (row) => {
-      if ((++rows & (ROWS_PER_CLOCK_CHECK - 1)) === 0 && performance.now() > end)
-        throw queryTimedOut(limit / 1000);
-      return testRow(row);
-    };
-  };
-  return { ...plan, test: timed };
+/**
+ * Throws TW_QUERY_TOO_COSTLY if the work of a plan may exceed the limit. This work depends on the filter and on the numbers of rows, cells
+ * and names in the index, and not on the machine.
+ */
+export function checkWork({ costs = [], ranges, ids }: QueryPlan, index: ColumnIndex): void {
+  const { rows, cells, names } = index.sizeWithin({ ranges, ids });
+  const work = costs.reduce((sum, { row = 0, name = 0, cell = 0, ranges }) => {
+    const cellsOfTest = ranges ? Math.min(cells, index.sizeWithin({ ranges }).cells) : cells;
+    return sum + row * rows + name * Math.min(names, rows) + cell * cellsOfTest;
+  }, rows);
+  if (work > MAX_WORK) throw queryTooCostly(work / MAX_WORK);
 }

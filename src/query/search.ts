@@ -10,7 +10,7 @@ import {
 import { compileFilter } from './compile.js';
 import type { Filter } from './filter.js';
 import { decodePagingToken, encodePagingToken, searchDigest } from './parameters.js';
-import { andTests, withTimeout } from './plan.js';
+import { andTests, checkWork } from './plan.js';
 
 interface SearchOptions {
   /** Ties are ordered newest first: start descending, then collection, then id. */
@@ -57,16 +57,22 @@ export function createSearch(
   return { filter, order, limit, after };
 }
 
-/** Searches the rows of one index that pass `only`. Throws TW_QUERY_TOO_SLOW. */
-export function searchIndex(
+/**
+ * Searches the rows of one index that pass `only`, as the index is at the time of the call. Throws TW_QUERY_TOO_COSTLY, and the reason of
+ * the signal if it aborts before the end.
+ */
+export async function searchIndex(
   index: ColumnIndex,
   { filter, order, limit, after }: Search,
-  only?: RunFilter,
-): SearchHits {
-  const { test, ranges, ids, time, isTimeOnly } = withTimeout(compileFilter(filter));
+  { only, signal }: { only?: RunFilter | undefined; signal?: AbortSignal | undefined } = {},
+): Promise<SearchHits> {
+  const plan = compileFilter(filter);
+  checkWork(plan, index);
+  const { test, ranges, ids, time, isTimeOnly } = plan;
   const where = andTests(isTimeOnly ? undefined : test, only);
-  const page = index.query({ where, ranges, ids, time, order, after, limit, withCursors: true });
-  return { places: page.cursors!, matched: page.matched, more: page.next !== undefined };
+  const query = { where, ranges, ids, time, order, after, limit, withCursors: true };
+  const { cursors, matched, next } = await index.queryInTurns(query, signal);
+  return { places: cursors!, matched, more: next !== undefined };
 }
 
 /** Merges the hits of several indexes that have no tile in common. The result is that of one index with all tiles. */
@@ -95,9 +101,13 @@ export function toSearchPage(
 }
 
 /** One page of the tiles of an index that match a filter. Throws the errors of `createSearch` and `searchIndex`. */
-export function searchTiles(index: ColumnIndex, filter: Filter, options?: SearchOptions): SearchPage {
+export async function searchTiles(
+  index: ColumnIndex,
+  filter: Filter,
+  options?: SearchOptions,
+): Promise<SearchPage> {
   const search = createSearch(filter, options);
-  return toSearchPage(searchIndex(index, search), search);
+  return toSearchPage(await searchIndex(index, search), search);
 }
 
 interface RunVisitor<T> {
@@ -105,17 +115,19 @@ interface RunVisitor<T> {
   result(): T;
 }
 
-/** Visits the selected rows of an index with one visitor for each run. Returns the results of the visitors. */
-export function visitRuns<T>(
+/** Visits the selected rows of an index in turns, with one visitor for each run. Returns the results of the visitors. */
+export async function visitRuns<T>(
   index: ColumnIndex,
   selection: Parameters<ColumnIndex['forEach']>[0],
   visit: (rows: IndexRun) => RunVisitor<T>,
-): T[] {
+  signal?: AbortSignal,
+): Promise<T[]> {
   const visitors: RunVisitor<T>[] = [];
-  index.forEach(selection, (rows) => {
+  const visitorOf = (rows: IndexRun) => {
     const visitor = visit(rows);
     visitors.push(visitor);
     return visitor.add;
-  });
+  };
+  await index.forEachInTurns(selection, visitorOf, signal);
   return visitors.map(({ result }) => result());
 }

@@ -174,7 +174,7 @@ export async function trainOneModel(
 
   const results = emptyResults(engine.name, 'distributed');
   job.partial(() => results);
-  const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const picked = await storage.getTiles((await searchTiles(storage.index, filter)).ids);
   const cells = groupTilesByCell(picked.filter(job.isMine));
   const count = (done: number) => {
     const { skipped, failed } = results;

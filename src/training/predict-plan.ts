@@ -184,7 +184,7 @@ async function priorTiles(
 ): Promise<PriorTile[]> {
   const { collection, geocode, source } = tile;
   const filter = parseFilter({ collections: [collection], geocode, source });
-  const found = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const found = await storage.getTiles((await searchTiles(storage.index, filter)).ids);
   return nearestDates(tile, otherDates(storage, spec, tile, found, dilate));
 }
 
@@ -197,7 +197,7 @@ export async function historyTiles(
 ): Promise<PriorTile[]> {
   const { collection, geocode } = tile;
   const filter = parseFilter({ collections: [collection], geocode, source: 'raw' });
-  const found = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const found = await storage.getTiles((await searchTiles(storage.index, filter)).ids);
   const bands = requiredBands(spec);
   const dates = historyDates(found, tile.start, use, ({ start }) => start);
   return dates.flatMap((other) => {

@@ -90,7 +90,7 @@ export class TrainingRun {
     const { results, models, job } = this;
     const stale = this.stale;
     const { storage } = this.context;
-    const picked = await storage.getTiles(searchTiles(storage.index, this.filter).ids);
+    const picked = await storage.getTiles((await searchTiles(storage.index, this.filter)).ids);
     const cells = groupTilesByCell(picked.filter(job.isMine));
     const checkpoints = await storage.scratch.makeForJob(job.id);
     const planned: PlannedModel[] = [];

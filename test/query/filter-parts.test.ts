@@ -13,7 +13,7 @@ import {
   referencedProperties,
   references,
 } from '../../src/query/filter.js';
-import { likeMatcher, likePrefix, literalPattern } from '../../src/query/operators.js';
+import { LikePattern, likePrefix, literalPattern } from '../../src/query/operators.js';
 
 /** A pattern as a regular expression. */
 const regexOf = (pattern: string) =>
@@ -36,7 +36,8 @@ test('a pattern matches the same texts as the equivalent regular expression', ()
   fc.assert(
     fc.property(pattern, fc.array(text, { minLength: 8, maxLength: 8 }), (one, texts) => {
       if (/(^|[^\\])(\\\\)*\\$/.test(one)) return;
-      const [matches, regex] = [likeMatcher(one), regexOf(one)];
+      const [like, regex] = [new LikePattern(one), regexOf(one)];
+      const matches = (whole: string) => like.matches(whole);
       for (const each of [
         ...texts,
         one,
@@ -44,14 +45,20 @@ test('a pattern matches the same texts as the equivalent regular expression', ()
         one.replaceAll('%', '').replaceAll('_', 'b'),
       ])
         assert.equal(matches(each), regex.test(each), `${one} and ${each}`);
+      // A text that is matched in two parts.
+      for (const [i, first] of texts.entries()) {
+        const second = texts[(i + 1) % texts.length]!;
+        const end = like.isEnd(like.after(like.after(like.start, first), second));
+        assert.equal(end, matches(first + second), `${one} and ${first} ${second}`);
+      }
       const { prefix, isAll } = likePrefix(one);
       for (const each of texts) {
         if (matches(each)) assert.ok(each.startsWith(prefix), `${one} and ${each}`);
         if (isAll) assert.equal(matches(each), each.startsWith(prefix), `${one} and ${each}`);
       }
       for (const each of texts) {
-        const own = likeMatcher(literalPattern(each));
-        for (const other of texts) assert.equal(own(other), other === each);
+        const literal = new LikePattern(literalPattern(each));
+        for (const other of texts) assert.equal(literal.matches(other), other === each);
       }
     }),
     { seed: 42, numRuns: 300 },

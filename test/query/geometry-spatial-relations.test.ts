@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { runAtOnce } from '../../src/async/index.js';
 import { type Bbox, cellBbox, grids } from '../../src/grid/index.js';
 import type { Geometry, Point, Shape } from '../../src/query/geometry.js';
 import {
@@ -97,7 +98,7 @@ test('every spatial function is right for all points, lines, boxes and triangles
   }
 });
 
-test('every spatial function is right for tiles with data in parts of a cell, on the lines of these parts', () => {
+test('every spatial function is right for tiles with data in parts of a cell, on the lines of these parts', async () => {
   // s0 and its neighbour, the cell that contains it, and a cell of the other grid.
   const places = [
     { geocode: 's0' },
@@ -121,12 +122,12 @@ test('every spatial function is right for tiles with data in parts of a cell, on
       { type: 'Point', coordinates: [a, b] },
     ]);
   const held = new Map<string, number>();
-  fc.assert(
-    fc.property(
+  await fc.assert(
+    fc.asyncProperty(
       fc.array(fc.tuple(dataParts, fc.constantFrom(...places)), { minLength: 12, maxLength: 12 }),
       polygonsAndLines,
       latticeBoxes,
-      (some, drawn, boxes) => {
+      async (some, drawn, boxes) => {
         const records = some.map(([parts, place], i) => tile({ ...place, ...parts, scene: `s${i}` }));
         const index = new ColumnIndex();
         index.load(records.slice(0, 6));
@@ -137,9 +138,9 @@ test('every spatial function is right for tiles with data in parts of a cell, on
             const expected = scan(records, filter);
             held.set(op, (held.get(op) ?? 0) + expected.length);
             const text = `${op} ${JSON.stringify(shape)}`;
-            assert.deepEqual(searchTiles(index, filter).ids, expected, text);
+            assert.deepEqual((await searchTiles(index, filter)).ids, expected, text);
             const not: Filter = { op: 'not', arg: filter };
-            assert.deepEqual(searchTiles(index, not).ids, scan(records, not), `NOT ${text}`);
+            assert.deepEqual((await searchTiles(index, not)).ids, scan(records, not), `NOT ${text}`);
           }
       },
     ),
@@ -169,7 +170,9 @@ test('the cover of a point is the cell of each precision that contains it, and t
     [-122.41, 37.77],
     [151.2, -33.87],
   ] as Point[]) {
-    const { inside, edge } = coverGeometry(new PreparedGeometry({ type: 'Point', coordinates: [lon, lat] }));
+    const { inside, edge } = runAtOnce(
+      coverGeometry(new PreparedGeometry({ type: 'Point', coordinates: [lon, lat] })),
+    );
     assert.deepEqual(inside, []);
     const expected = grids.flatMap((grid) => {
       const [x, y] = grid.fromLonLat(lon, lat);
@@ -196,7 +199,7 @@ test('the cover of an area is not much larger than the area', () => {
     [179, 0, -179, 2],
     [0.01, 0.01, 0.02, 0.02],
   ] as Bbox[]) {
-    const { inside, edge } = coverGeometry(new PreparedGeometry({ bbox }));
+    const { inside, edge } = runAtOnce(coverGeometry(new PreparedGeometry({ bbox })));
     const area = ([w, s, e, n]: Bbox) => (e < w ? e + 360 - w : e - w) * (n - s);
     for (const grid of grids) {
       const cells = grid.cover(grid.extent, grid.minPrecision);
@@ -252,7 +255,7 @@ test('a cover has the key of every cell that meets the shape, and all cells belo
   fc.assert(
     fc.property(shapes, fc.array(cells, { minLength: 30, maxLength: 30 }), (shape, some) => {
       const outline = new PreparedGeometry(shape);
-      const { inside, edge } = coverGeometry(outline);
+      const { inside, edge } = runAtOnce(coverGeometry(outline));
       const [sure, maybe] = [mergeRanges(inside), mergeRanges([...inside, ...edge])];
       for (const { grid: name, geocode } of some) {
         const code = grids.findIndex((grid) => grid.name === name);

@@ -63,36 +63,43 @@ const splits = fc
     return { whole: indexOf(records), parts };
   });
 
-test('counts', () => {
+test('counts', async () => {
   const params = {
     aggregations: all.map(({ name }) => name),
     grid_geohash_frequency_precision: 2,
   };
-  fc.assert(
-    fc.property(splits, wideFilters, ({ whole, parts }, filter) => {
-      const tallies = parts.map(
-        ({ index, share }): AggregationCounts => sent(countTiles(index, filter, params, share.only)),
+  await fc.assert(
+    fc.asyncProperty(splits, wideFilters, async ({ whole, parts }, filter) => {
+      const tallies = await Promise.all(
+        parts.map(
+          async ({ index, share }): Promise<AggregationCounts> =>
+            sent(await countTiles(index, filter, params, share)),
+        ),
       );
       assert.deepEqual(
         toAggregations(mergeAggregationCounts(tallies), params),
-        aggregate(whole, filter, params),
+        await aggregate(whole, filter, params),
       );
     }),
     { seed: 42, numRuns: 100 },
   );
   assert.deepEqual(
     toAggregations(mergeAggregationCounts([]), params),
-    aggregate(new ColumnIndex(), { op: 'and', args: [] }, params),
+    await aggregate(new ColumnIndex(), { op: 'and', args: [] }, params),
   );
 });
 
-test('extents and summaries of collections', () => {
-  fc.assert(
-    fc.property(splits, ({ whole, parts }) => {
-      const extents = parts.map(({ index, share }) => new Map(sent([...collectionExtents(index, share)])));
-      assert.deepEqual(byId(mergeExtents(extents)), byId(collectionExtents(whole)));
-      const contents = parts.map(({ index, share }) => new Map(sent([...collectionSummaries(index, share)])));
-      assert.deepEqual(byId(mergeSummaries(contents)), byId(collectionSummaries(whole)));
+test('extents and summaries of collections', async () => {
+  await fc.assert(
+    fc.asyncProperty(splits, async ({ whole, parts }) => {
+      const extents = await Promise.all(
+        parts.map(async ({ index, share }) => new Map(sent([...(await collectionExtents(index, share))]))),
+      );
+      assert.deepEqual(byId(mergeExtents(extents)), byId(await collectionExtents(whole)));
+      const contents = await Promise.all(
+        parts.map(async ({ index, share }) => new Map(sent([...(await collectionSummaries(index, share))]))),
+      );
+      assert.deepEqual(byId(mergeSummaries(contents)), byId(await collectionSummaries(whole)));
     }),
     { seed: 42, numRuns: 150 },
   );
@@ -100,7 +107,7 @@ test('extents and summaries of collections', () => {
 
 const byId = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 
-test('pages', () => {
+test('pages', async () => {
   const orders = fc.constantFrom(
     [],
     [{ column: 'cloud' as const, descending: false }],
@@ -109,16 +116,18 @@ test('pages', () => {
       { column: 'start' as const, descending: false },
     ],
   );
-  fc.assert(
-    fc.property(
+  await fc.assert(
+    fc.asyncProperty(
       splits,
       wideFilters,
       orders,
       fc.nat({ max: 20 }),
-      ({ whole, parts }, filter, order, limit) => {
+      async ({ whole, parts }, filter, order, limit) => {
         const search = { filter, order, limit, after: undefined };
-        const found = parts.map(({ index, share }) => sent(searchIndex(index, search, share.only)));
-        assert.deepEqual(mergeHits(found, search), searchIndex(whole, search));
+        const found = await Promise.all(
+          parts.map(async ({ index, share }) => sent(await searchIndex(index, search, share))),
+        );
+        assert.deepEqual(mergeHits(found, search), await searchIndex(whole, search));
       },
     ),
     { seed: 42, numRuns: 150 },

@@ -195,13 +195,13 @@ test('floats without a nodata value have NaN, integers have none', () => {
   assert.equal(nodataOf({ dataType: 'int16' }), undefined);
 });
 
-test('geometry is the area with data in degrees; the transform maps pixels from its north-west to its south-east corner', () => {
-  fc.assert(
-    fc.property(
+test('geometry is the area with data in degrees; the transform maps pixels from its north-west to its south-east corner', async () => {
+  await fc.assert(
+    fc.asyncProperty(
       tiles,
       fc.integer({ min: 1, max: 600 }),
       fc.integer({ min: 1, max: 600 }),
-      (some, width, height) => {
+      async (some, width, height) => {
         const item = toStacItem({ ...some, groups: [group({ width, height })] }, collection, 'http://h');
         const grid = gridByName(some.grid);
         const { west, south, east, north } = grid.bounds(some.geocode);
@@ -209,7 +209,7 @@ test('geometry is the area with data in degrees; the transform maps pixels from 
         const index = new ColumnIndex();
         index.load([some]);
         for (const op of ['s_equals', 's_within', 's_contains'] as const)
-          assert.deepEqual(searchTiles(index, { op, shape: item.geometry }).ids, [some.id], op);
+          assert.deepEqual((await searchTiles(index, { op, shape: item.geometry })).ids, [some.id], op);
         const { type, coordinates } = item.geometry;
         const polygons = type === 'Polygon' ? [coordinates] : coordinates;
         assert.equal(type === 'Polygon', polygons.length === 1);

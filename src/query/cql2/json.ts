@@ -23,7 +23,7 @@ import { type SpatialOp, spatialConverse, spatialRelations } from '../geometry.j
 import {
   type ComparisonOp,
   comparisons,
-  likeMatcher,
+  LikePattern,
   type TemporalOp,
   temporalConverse,
   temporalRelations,
@@ -297,7 +297,8 @@ class ConditionReader {
     const pattern = this.operands.pattern(args[1], describeOperand(text), where);
     this.patternLength += pattern.length;
     checkPatterns(this.patternLength);
-    if (text.kind === 'literal') return likeMatcher(pattern)(text.literal as string) ? and([]) : or([]);
+    if (text.kind === 'literal')
+      return new LikePattern(pattern).matches(text.literal as string) ? and([]) : or([]);
     const { expression } = text as Extract<Operand, { kind: 'text' }>;
     if ('property' in expression) return { op: 'like', property: expression.property, pattern };
     return { op: 'match', text: expression, pattern };

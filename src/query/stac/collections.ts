@@ -136,11 +136,11 @@ const emptyRange = (): Range => ({ minimum: Infinity, maximum: -Infinity });
 /** The summaries of all collections with tiles, by id. Computed in one pass over the index after each change of it. */
 export const collectionSummaries = memoizePerVersion(computeSummaries);
 
-function computeSummaries(
+async function computeSummaries(
   index: ColumnIndex,
   { only }: OwnerShare,
-): ReadonlyMap<string, CollectionSummaries> {
-  return mergeSummaries(visitRuns(index, { where: only }, summariseRun).flat());
+): Promise<ReadonlyMap<string, CollectionSummaries>> {
+  return mergeSummaries((await visitRuns(index, { where: only }, summariseRun)).flat());
 }
 
 /** Summaries of the rows of one run: one for each collection, platform and source. */

@@ -68,8 +68,11 @@ export interface Extent {
 /** The extents of all collections with tiles, by id. Computed in one pass over the index after each change of it. */
 export const collectionExtents = memoizePerVersion(computeExtents);
 
-function computeExtents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, Extent> {
-  return mergeExtents(visitRuns(index, { where: only }, runExtents));
+async function computeExtents(
+  index: ColumnIndex,
+  { only }: OwnerShare,
+): Promise<ReadonlyMap<string, Extent>> {
+  return mergeExtents(await visitRuns(index, { where: only }, runExtents));
 }
 
 /** Extents of the rows of one run. */

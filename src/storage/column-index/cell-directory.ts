@@ -12,8 +12,11 @@ export interface TimeBound {
 /** Initial capacity. */
 const INITIAL_CELLS = 1_024;
 
-/** Called with the rows from `from` to before `to`. */
-type VisitRun = (from: number, to: number) => void;
+/** Cells, or ranges of cells, whose rows are found at a time. */
+const CELLS_AT_ONCE = 1_024;
+
+/** Rows in ascending order: from the first number to before the second one, from the third one to before the fourth one, and so on. */
+export type RowSpans = number[];
 
 /**
  * The cells of the first rows of some columns, which are sorted by (grid, key, precision, start).
@@ -69,24 +72,39 @@ export class CellDirectory {
     return [0, 0];
   }
 
-  /** Calls `visit` for the rows in the ranges that overlap the time, in ascending order: once for consecutive rows. */
-  visit(ranges: readonly CodedKeyRange[], time: TimeBound | undefined, visit: VisitRun): void {
-    for (const { grid, from, to } of ranges) {
-      const cell = this.firstAt(grid, from);
-      const end = this.firstAt(grid, to);
-      if (time) this.visitTime(cell, end, time, visit);
-      else visit(this.firstRow(cell), this.firstRow(end));
+  /** Yields the rows in the ranges (all without them) that overlap the time, in ascending order: those of some cells at a time. */
+  *spans(ranges: readonly CodedKeyRange[] | undefined, time: TimeBound | undefined): Generator<RowSpans> {
+    let spans: RowSpans = [];
+    for (const [from, to] of this.cellsIn(ranges))
+      for (let cell = from; cell < to; ) {
+        const end = time ? Math.min(to, cell + CELLS_AT_ONCE) : to;
+        if (time) this.addInTime(cell, end, time, spans);
+        else spans.push(this.firstRow(cell), this.firstRow(end));
+        cell = end;
+        if (cell === to && spans.length < 2 * CELLS_AT_ONCE) continue;
+        yield spans;
+        spans = [];
+      }
+    yield spans;
+  }
+
+  /** Number of sorted rows in the ranges, and of their cells. */
+  sizeOf(ranges: readonly CodedKeyRange[] | undefined): { rows: number; cells: number } {
+    const size = { rows: 0, cells: 0 };
+    for (const [cell, end] of this.cellsIn(ranges)) {
+      size.rows += this.firstRow(end) - this.firstRow(cell);
+      size.cells += end - cell;
     }
+    return size;
   }
 
-  /** Like `visit`, for all cells. */
-  visitAll(time: TimeBound | undefined, visit: VisitRun): void {
-    if (time) this.visitTime(0, this.size, time, visit);
-    else visit(0, this.rows);
+  private *cellsIn(ranges: readonly CodedKeyRange[] | undefined): Generator<[from: number, to: number]> {
+    if (!ranges) yield [0, this.size];
+    else for (const { grid, from, to } of ranges) yield [this.firstAt(grid, from), this.firstAt(grid, to)];
   }
 
-  /** Visits the rows of each cell that overlap the time. It skips rows that begin too late, or so early that they must have ended. */
-  private visitTime(from: number, to: number, time: TimeBound, visit: VisitRun): void {
+  /** Adds the rows of each cell that overlap the time. It skips rows that begin too late, or so early that they must have ended. */
+  private addInTime(from: number, to: number, time: TimeBound, spans: RowSpans): void {
     const { first, longest } = this;
     const { start, end } = this.columns;
     // Neighbouring cells mostly have the same dates, so the offset in one cell is the first guess in the next.
@@ -104,10 +122,10 @@ export class CellDirectory {
       if (longest[cell] === 0) while (stop < last && start[stop] <= time.end) stop++;
       for (; stop < last && start[stop] <= time.end; stop++) {
         if (end[stop] >= time.start) continue;
-        visit(row, stop);
+        spans.push(row, stop);
         row = stop + 1;
       }
-      if (row < stop) visit(row, stop);
+      if (row < stop) spans.push(row, stop);
     }
   }
 

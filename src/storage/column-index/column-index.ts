@@ -1,6 +1,8 @@
 /** The in-memory columns of all tiles, for searches. */
 import { setImmediate } from 'node:timers/promises';
+import { runAtOnce, runInTurns } from '../../async/index.js';
 import type { TileRecord } from '../records.js';
+import { mergeRanges } from './cell-directory.js';
 import type { RunImage } from './columns.js';
 import {
   type CompactionLimits,
@@ -19,6 +21,7 @@ import {
   mergePages,
   type RowVisit,
   type RunMatches,
+  RunView,
   type Selection,
   TopK,
   visitSelected,
@@ -41,8 +44,9 @@ interface CompactionState {
  * longer ones, which keeps the number of runs small (`compaction.ts`).
  *
  * Invariants: each present tile has one present row, in any of the runs. Rows are added to `tail` only, so the sources of a compaction
- * do not grow. Queries are synchronous and see one state of the index; a row number is valid until the index changes or a
- * compaction ends, which happens in a later turn of the event loop.
+ * do not grow. A query sees the state of the index at the time of its call, even if it takes several turns of the event loop; a row number
+ * is valid for the run that a query has called its visitor with, and otherwise until the index changes or a compaction ends, which happens
+ * in a later turn.
  */
 export class ColumnIndex {
   /** All runs except the tail. */
@@ -172,13 +176,59 @@ export class ColumnIndex {
    * particular order. Neither the visitors nor `where` change the index.
    */
   forEach(selection: Selection, visitorOf: (rows: IndexRun) => RowVisit): void {
-    const { where } = selection;
-    const runs = this.filledRuns().map((rows) => ({ rows, test: where?.(rows), visit: visitorOf(rows) }));
-    visitSelected(runs, selection, (id) => this.find(id));
+    runAtOnce(this.visit(this.views(), selection, visitorOf));
   }
 
-  /** The page of a query, and the number of tiles that match it. */
+  /** The same in turns of the event loop (`runInTurns`). Rejects with the signal's reason if it aborts before the end. */
+  async forEachInTurns(
+    selection: Selection,
+    visitorOf: (rows: IndexRun) => RowVisit,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const views = this.views();
+    await runInTurns(this.visit(views, selection, visitorOf), { pause: () => keepAll(views), signal });
+  }
+
+  /** The page of a query, and the number of tiles that match it. For pages of a known size, because it blocks the event loop. */
   query(query: IndexQuery): IndexPage {
+    return runAtOnce(this.page(this.views(), query));
+  }
+
+  /** The same in turns, like `forEachInTurns`. */
+  async queryInTurns(query: IndexQuery, signal?: AbortSignal): Promise<IndexPage> {
+    const views = this.views();
+    return runInTurns(this.page(views, query), { pause: () => keepAll(views), signal });
+  }
+
+  /** At most so many rows and cells are within the bounds of a selection, and so many names are in the index. */
+  sizeWithin({ ranges, ids }: Pick<Selection, 'ranges' | 'ids'>): {
+    rows: number;
+    cells: number;
+    names: number;
+  } {
+    const disjoint = ranges && mergeRanges(ranges);
+    const size = { rows: 0, cells: 0, names: 0 };
+    for (const run of this.filledRuns()) {
+      const { rows, cells } = run.cells.sizeOf(disjoint);
+      size.rows += rows + run.unsorted;
+      size.cells += cells + run.unsorted;
+      size.names += run.scenes.names.length + run.collections.names.length;
+    }
+    const limit = ids ? new Set(ids).size : Infinity;
+    return { ...size, rows: Math.min(size.rows, limit), cells: Math.min(size.cells, limit) };
+  }
+
+  private visit(
+    views: RunView[],
+    selection: Selection,
+    visitorOf: (rows: IndexRun) => RowVisit,
+  ): Generator<void> {
+    const { where } = selection;
+    const runs = views.map((view) => ({ view, test: where?.(view.rows), visit: visitorOf(view.rows) }));
+    return visitSelected(runs, selection, (id) => this.find(id));
+  }
+
+  private *page(views: RunView[], query: IndexQuery): Generator<void, IndexPage> {
     const {
       order = NEWEST_FIRST,
       limit = Infinity,
@@ -189,36 +239,46 @@ export class ColumnIndex {
       ids,
     } = query;
     const canWalk = !ranges && !ids && isNewestFirst(order) && limit > 0 && (!where || !count);
-    const { parts, matched } = canWalk ? this.walk(query, limit + 1) : this.scan(query, order, limit);
-    return mergePages(parts, matched, order, limit, withCursors);
+    const { parts, matched } = canWalk
+      ? yield* this.walk(views, query, limit + 1)
+      : yield* this.scan(views, query, order, limit);
+    return yield* mergePages(parts, matched, order, limit, withCursors);
   }
 
   /** Reads only the newest rows of each run. */
-  private walk({ where, time, after, count = true }: IndexQuery, limit: number) {
-    const parts = this.filledRuns().map((rows): RunMatches => {
+  private *walk(views: RunView[], { where, time, after, count = true }: IndexQuery, limit: number) {
+    const { size } = this;
+    const tests = views.map(({ rows }) => where?.(rows));
+    const parts: RunMatches[] = [];
+    for (const [i, view] of views.entries()) {
+      const { rows } = view;
       const follows = after && rowsAfter(rows, NEWEST_FIRST, after);
-      return { rows, found: firstNewest(rows, where?.(rows), time, limit, follows) };
-    });
+      parts.push({ rows, found: yield* firstNewest(view, tests[i], time, limit, follows) });
+    }
     if (!count) return { parts, matched: parts.reduce((sum, { found }) => sum + found.length, 0) };
-    if (!time) return { parts, matched: this.size };
-    return { parts, matched: parts.reduce((sum, { rows }) => sum + countInTime(rows, time), 0) };
+    if (!time) return { parts, matched: size };
+    let matched = 0;
+    for (const view of views) matched += yield* countInTime(view, time);
+    return { parts, matched };
   }
 
   /** Reads all selected rows, and keeps the first ones of each run. */
-  private scan(query: IndexQuery, order: SortOrder, limit: number) {
+  private *scan(views: RunView[], query: IndexQuery, order: SortOrder, limit: number) {
     const { after } = query;
     let matched = 0;
-    const parts: { rows: IndexRun; first: TopK }[] = [];
-    this.forEach(query, (rows) => {
+    const heaps: { rows: IndexRun; first: TopK }[] = [];
+    yield* this.visit(views, query, (rows) => {
       const follows = after && rowsAfter(rows, order, after);
       const first = new TopK(limit > 0 ? limit + 1 : 0, rowComparator(rows, order));
-      parts.push({ rows, first });
+      heaps.push({ rows, first });
       return (row) => {
         matched++;
         if (follows === undefined || follows(row)) first.offer(row);
       };
     });
-    return { parts: parts.map(({ rows, first }): RunMatches => ({ rows, found: first.rows() })), matched };
+    const parts: RunMatches[] = [];
+    for (const { rows, first } of heaps) parts.push({ rows, found: yield* first.rows() });
+    return { parts, matched };
   }
 
   private find(id: string): RowRef | undefined {
@@ -238,6 +298,10 @@ export class ColumnIndex {
       }
     }
     return undefined;
+  }
+
+  private views(): RunView[] {
+    return this.filledRuns().map((rows) => new RunView(rows));
   }
 
   private filledRuns(): IndexRun[] {
@@ -326,6 +390,10 @@ export class ColumnIndex {
     if (rows.rowCount > 0) this.runs.push(rows);
     this.compaction = undefined;
   }
+}
+
+function keepAll(views: RunView[]): void {
+  for (const view of views) view.keep();
 }
 
 function rowsAfter(rows: IndexRun, order: SortOrder, after: Cursor): (row: number) => boolean {

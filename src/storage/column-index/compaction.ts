@@ -19,6 +19,7 @@ import {
   OBSOLETE,
   type RowRef,
 } from './run.js';
+import { sortRows } from './sort-order.js';
 
 /** Compares row `i` of `a` with row `j` of `b`. */
 type RowCompare = (a: IndexRun, i: number, b: IndexRun, j: number) => number;
@@ -67,31 +68,6 @@ function* mergeInOrder(
     if (visited % step === 0) yield;
   }
   yield;
-}
-
-/** Sorts rows of one run. Yields after at most `step` rows. */
-function* sortRows(
-  rows: Uint32Array,
-  compare: (a: number, b: number) => number,
-  step: number,
-): Generator<void, Uint32Array> {
-  if (rows.length <= step) {
-    const sorted = rows.toSorted(compare);
-    yield;
-    return sorted;
-  }
-  const half = rows.length >> 1;
-  const list = yield* sortRows(rows.subarray(0, half), compare, step);
-  const other = yield* sortRows(rows.subarray(half), compare, step);
-  const all = new Uint32Array(rows.length);
-  let i = 0;
-  let j = 0;
-  for (let at = 0; at < all.length; at++) {
-    const takeOther = i === list.length || (j < other.length && compare(other[j], list[i]) < 0);
-    all[at] = takeOther ? other[j++] : list[i++];
-    if (at % step === 0) yield;
-  }
-  return all;
 }
 
 const STEP_ROWS = 4_096;

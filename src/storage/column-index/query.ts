@@ -1,4 +1,7 @@
-/** Queries of the column index: select the rows of each run, keep the first ones in an order, and merge them into one page. */
+/**
+ * Queries of the column index: select the rows of each run, keep the first ones in an order, and merge them into one page. Queries run in
+ * steps of less than a few milliseconds, between which they yield.
+ */
 
 import { firstIndex } from '../../utils/sorted.js';
 import {
@@ -9,7 +12,7 @@ import {
   type TimeBound,
 } from './cell-directory.js';
 import type { IndexRun, RowRef } from './run.js';
-import { type Cursor, compareCursors, cursorOf, type SortOrder } from './sort-order.js';
+import { type Cursor, compareCursors, cursorOf, type SortOrder, sortRows } from './sort-order.js';
 
 export type RowFilter = (row: number) => boolean;
 
@@ -54,47 +57,89 @@ export interface IndexPage {
 
 export type RowVisit = (row: number) => void;
 
+/** Rows that are visited in one step of a query. A test of a row may take a tenth of a millisecond. */
+const ROWS_PER_STEP = 256;
+
+/**
+ * The rows of a run at the time at which a query began. The query ignores rows that are added later, and no row changes, so only the marks
+ * of removed rows are copied, before the index can change.
+ */
+export class RunView {
+  readonly rowCount: number;
+  readonly hasGaps: boolean;
+  private removed: Uint8Array;
+
+  constructor(readonly rows: IndexRun) {
+    this.rowCount = rows.rowCount;
+    this.hasGaps = rows.hasGaps;
+    this.removed = rows.removed;
+  }
+
+  /** Copies the marks. The index may change afterwards. */
+  keep(): void {
+    if (this.hasGaps) this.removed = this.removed.slice(0, this.rowCount);
+  }
+
+  isRemoved(row: number): boolean {
+    return this.hasGaps && this.removed[row] !== 0;
+  }
+}
+
 /** A run, the test of its rows, and the visitor of those that pass. */
 interface RunVisit {
-  rows: IndexRun;
+  view: RunView;
   test: RowFilter | undefined;
   visit: RowVisit;
 }
 
 /** Visits the present rows of runs that are within the bounds of a selection and pass the test of their run. */
-export function visitSelected(
+export function* visitSelected(
   runs: readonly RunVisit[],
   { ranges, ids, time }: Selection,
   find: (id: string) => RowRef | undefined,
-): void {
+): Generator<void> {
   const disjoint = ranges && mergeRanges(ranges);
   if (!ids) {
-    for (const run of runs) visitRun(run, disjoint, time);
+    for (const run of runs) yield* visitRun(run, disjoint, time);
     return;
   }
-  for (const id of new Set(ids)) {
-    const found = find(id);
-    if (!found) continue;
-    const { rows, row } = found;
-    const { test, visit } = runs.length === 1 ? runs[0] : runs.find((run) => run.rows === rows)!;
+  // All of them are found before the index can change.
+  const found = [...new Set(ids)].flatMap((id) => find(id) ?? []);
+  for (const [i, { rows, row }] of found.entries()) {
+    const { test, visit } = runs.find(({ view }) => view.rows === rows)!;
     if (isInBounds(rows, row, disjoint, time) && (!test || test(row))) visit(row);
+    if (i % ROWS_PER_STEP === 0) yield;
   }
 }
 
-function visitRun(
-  { rows, test, visit }: RunVisit,
+function* visitRun(
+  { view, test, visit }: RunVisit,
   ranges: CodedKeyRange[] | undefined,
   time: TimeBound | undefined,
-): void {
-  const { removed, hasGaps, cells, rowCount } = rows;
+): Generator<void> {
+  const { rows, rowCount } = view;
   const visitRows = (from: number, to: number) => {
     for (let row = from; row < to; row++)
-      if (!(hasGaps && removed[row]) && (test === undefined || test(row))) visit(row);
+      if (!view.isRemoved(row) && (test === undefined || test(row))) visit(row);
   };
-  if (ranges) cells.visit(ranges, time, visitRows);
-  else cells.visitAll(time, visitRows);
-  for (let row = cells.rows; row < rowCount; row++)
+  let rowsOfStep = 0;
+  for (const spans of rows.cells.spans(ranges, time)) {
+    for (let i = 0; i < spans.length; i += 2)
+      for (let from = spans[i]; from < spans[i + 1]; ) {
+        const to = Math.min(spans[i + 1], from + ROWS_PER_STEP);
+        visitRows(from, to);
+        rowsOfStep += to - from;
+        from = to;
+        if (rowsOfStep < ROWS_PER_STEP) continue;
+        yield;
+        rowsOfStep = 0;
+      }
+    yield;
+  }
+  for (let row = rows.cells.rows; row < rowCount; row++) {
     if (isInBounds(rows, row, ranges, time)) visitRows(row, row + 1);
+    if (row % ROWS_PER_STEP === 0) yield;
+  }
 }
 
 function isInBounds(
@@ -132,8 +177,8 @@ export class TopK {
   }
 
   /** The kept rows in order. */
-  rows(): number[] {
-    return this.heap.toSorted(this.compare);
+  rows(): Generator<void, Uint32Array> {
+    return sortRows(Uint32Array.from(this.heap), this.compare, ROWS_PER_STEP);
   }
 
   /** Puts a row at index `at` of the heap or below it. */
@@ -152,24 +197,35 @@ export class TopK {
 }
 
 /** Number of present rows of a run that overlap a time. */
-export function countInTime(rows: IndexRun, time: TimeBound): number {
-  const { columns, removed, hasGaps, cells, rowCount, newest } = rows;
+export function* countInTime(view: RunView, time: TimeBound): Generator<void, number> {
+  const { rows, rowCount } = view;
+  const { columns, cells, newest } = rows;
   const { start, end } = columns;
   let count = 0;
+  const countRows = (from: number, to: number, rowAt: (i: number) => number) => {
+    for (let i = from; i < to; i++) if (!view.isRemoved(rowAt(i))) count++;
+  };
   if (cells.longestOfAll === 0) {
     // All tiles have a duration of 0, so those of the time are consecutive in the order newest first.
     const first = firstIndex(newest.length, (i) => start[newest[i]] <= time.end);
     const last = firstIndex(newest.length, (i) => start[newest[i]] < time.start);
-    count = Math.max(0, last - first);
-    if (hasGaps) for (let i = first; i < last; i++) if (removed[newest[i]]) count--;
-  } else {
-    cells.visitAll(time, (from, to) => {
-      count += to - from;
-      if (hasGaps) for (let row = from; row < to; row++) if (removed[row]) count--;
-    });
+    if (!view.hasGaps) count = Math.max(0, last - first);
+    else
+      for (let i = first; i < last; i += ROWS_PER_STEP) {
+        countRows(i, Math.min(last, i + ROWS_PER_STEP), (at) => newest[at]);
+        yield;
+      }
+  } else
+    for (const spans of cells.spans(undefined, time)) {
+      for (let i = 0; i < spans.length; i += 2)
+        if (view.hasGaps) countRows(spans[i], spans[i + 1], (row) => row);
+        else count += spans[i + 1] - spans[i];
+      yield;
+    }
+  for (let row = cells.rows; row < rowCount; row++) {
+    if (!view.isRemoved(row) && start[row] <= time.end && end[row] >= time.start) count++;
+    if (row % ROWS_PER_STEP === 0) yield;
   }
-  for (let row = cells.rows; row < rowCount; row++)
-    if (!removed[row] && start[row] <= time.end && end[row] >= time.start) count++;
   return count;
 }
 
@@ -177,71 +233,97 @@ export function countInTime(rows: IndexRun, time: TimeBound): number {
  * The first `limit` selected rows of a run for which `follows` is true. Runs store the order newest first of their sorted rows, so few
  * other rows are read.
  */
-export function firstNewest(
-  rows: IndexRun,
+export function* firstNewest(
+  view: RunView,
   where: RowFilter | undefined,
   time: TimeBound | undefined,
   limit: number,
   follows: (row: number) => boolean = () => true,
-): number[] {
-  const { newest, removed, cells, rowCount, columns } = rows;
+): Generator<void, number[]> {
+  const { rows, rowCount } = view;
+  const { newest, cells, columns } = rows;
   const { start, end } = columns;
   const [since, until] = time ? [time.start - cells.longestOfAll, time.end] : [-Infinity, Infinity];
   const matches = (row: number) =>
-    removed[row] === 0 &&
+    !view.isRemoved(row) &&
     (!time || (start[row] <= time.end && end[row] >= time.start)) &&
     (!where || where(row));
   const tail = new TopK(limit, (a, b) => rows.compareNewest(a, b));
-  for (let row = cells.rows; row < rowCount; row++) if (follows(row) && matches(row)) tail.offer(row);
-  const first = tail.rows();
+  for (let row = cells.rows; row < rowCount; row++) {
+    if (follows(row) && matches(row)) tail.offer(row);
+    if (row % ROWS_PER_STEP === 0) yield;
+  }
+  const unsorted = yield* tail.rows();
+  let next = 0;
+  const first: number[] = [];
+  // Both lists are in order, so the next row is the first of either.
+  const takeUnsorted = (before?: number) => {
+    for (; next < unsorted.length && first.length < limit; next++) {
+      if (before !== undefined && rows.compareNewest(unsorted[next], before) > 0) return;
+      first.push(unsorted[next]);
+    }
+  };
   const from = firstIndex(newest.length, (i) => start[newest[i]] <= until && follows(newest[i]));
-  const maxRows = first.length + limit;
-  for (let i = from; i < newest.length && first.length < maxRows; i++) {
+  for (let i = from; i < newest.length && first.length < limit; i++) {
     const row = newest[i];
     // All further rows have ended before the time.
     if (start[row] < since) break;
-    if (matches(row)) first.push(row);
+    if (matches(row)) {
+      takeUnsorted(row);
+      if (first.length < limit) first.push(row);
+    }
+    if (i % ROWS_PER_STEP === 0) yield;
   }
-  return first.sort((a, b) => rows.compareNewest(a, b)).slice(0, limit);
+  takeUnsorted();
+  return first;
 }
 
 /** Rows of one run, in the order of the query. */
 export interface RunMatches {
   rows: IndexRun;
-  found: readonly number[];
+  found: ArrayLike<number>;
 }
 
 /** The first `limit` rows of all runs; if there are more, `next` is the cursor of the last one. */
-export function mergePages(
+export function* mergePages(
   parts: readonly RunMatches[],
   matched: number,
   order: SortOrder,
   limit: number,
   withCursors: boolean,
-): IndexPage {
+): Generator<void, IndexPage> {
   const filled = parts.filter(({ found }) => found.length > 0);
   // Ids cost less than cursors.
-  if (filled.length === 1 && !withCursors) return idsInOrder(filled[0], matched, order, limit);
-  const cursors = firstCursors(filled, order, limit);
+  if (filled.length === 1 && !withCursors) return yield* idsInOrder(filled[0], matched, order, limit);
+  const cursors = yield* firstCursors(filled, order, limit);
   const page: IndexPage = { ids: cursors.map(({ id }) => id), matched };
   if (withCursors) page.cursors = cursors;
   if (filled.reduce((sum, { found }) => sum + found.length, 0) > limit) page.next = cursors.at(-1);
   return page;
 }
 
-function idsInOrder(
+function* idsInOrder(
   { rows, found }: RunMatches,
   matched: number,
   order: SortOrder,
   limit: number,
-): IndexPage {
-  const shown = found.slice(0, limit);
-  const page: IndexPage = { ids: shown.map((row) => rows.idOf(row)), matched };
-  if (found.length > limit) page.next = cursorOf(rows, order, shown.at(-1)!);
+): Generator<void, IndexPage> {
+  const ids: string[] = [];
+  const count = Math.min(limit, found.length);
+  for (let i = 0; i < count; i++) {
+    ids.push(rows.idOf(found[i]));
+    if (i % ROWS_PER_STEP === 0) yield;
+  }
+  const page: IndexPage = { ids, matched };
+  if (found.length > limit) page.next = cursorOf(rows, order, found[count - 1]);
   return page;
 }
 
-function firstCursors(parts: readonly RunMatches[], order: SortOrder, limit: number): Cursor[] {
+function* firstCursors(
+  parts: readonly RunMatches[],
+  order: SortOrder,
+  limit: number,
+): Generator<void, Cursor[]> {
   const heads = parts.map(({ rows, found }) => ({
     rows,
     found,
@@ -257,6 +339,7 @@ function firstCursors(parts: readonly RunMatches[], order: SortOrder, limit: num
     cursors.push(head.cursor);
     if (++head.at < head.found.length) head.cursor = cursorOf(head.rows, order, head.found[head.at]);
     else heads.splice(first, 1);
+    if (cursors.length % ROWS_PER_STEP === 0) yield;
   }
   return cursors;
 }

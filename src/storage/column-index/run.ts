@@ -288,19 +288,26 @@ export class IndexRun {
     );
   }
 
-  idOf(row: number): string {
-    const { collection, scene, grid, suffix } = this.columns;
-    const text = this.texts.get(suffix[row]);
-    if (text.startsWith(CUSTOM_ID_MARK)) return text.slice(1);
-    const name = grids[grid[row]].name;
-    return (
-      tileId(
-        this.collections.names[collection[row]]!,
-        this.scenes.names[scene[row]]!,
-        name,
-        this.geocodeOf(row),
-      ) + text
-    );
+  /** The id of a row's tile. With `fold`, each of its parts is folded. */
+  idOf(row: number, fold: (part: string) => string = itself): string {
+    const { collection, scene, grid } = this.columns;
+    const text = this.suffixOf(row);
+    if (text.startsWith(CUSTOM_ID_MARK)) return fold(text.slice(1));
+    const collectionName = fold(this.collections.names[collection[row]]!);
+    const sceneName = fold(this.scenes.names[scene[row]]!);
+    const { name } = grids[grid[row]];
+    const end = text === '' ? text : fold(text);
+    return tileId(collectionName, sceneName, name, this.geocodeOf(row)) + end;
+  }
+
+  /** The part of a tile's id after its collection, scene and cell: empty, or `_...`. Meaningless if `hasCustomId`. */
+  suffixOf(row: number): string {
+    return this.texts.get(this.columns.suffix[row]);
+  }
+
+  /** True if the id does not begin with the collection, the scene and the cell. */
+  hasCustomId(row: number): boolean {
+    return this.texts.beginsWith(this.columns.suffix[row], 0);
   }
 
   geocodeOf(row: number): string {
@@ -314,7 +321,7 @@ export class IndexRun {
 
   /** True if the row can be found by its cell: it is sorted, and its id follows from its other columns and a suffix. */
   isFoundByCell(row: number): boolean {
-    return row < this.cells.rows && !this.texts.beginsWith(this.columns.suffix[row], 0);
+    return row < this.cells.rows && !this.hasCustomId(row);
   }
 
   /** The present row of an id, if it cannot be found by its cell. */
@@ -336,7 +343,7 @@ export class IndexRun {
       if (scene === undefined) continue;
       for (let row = from; row < to; row++) {
         if (columns.scene[row] !== scene || columns.collection[row] !== collection || removed[row]) continue;
-        if (this.texts.get(columns.suffix[row]) === suffix) return row;
+        if (this.suffixOf(row) === suffix) return row;
       }
     }
     return undefined;
@@ -399,7 +406,9 @@ export function compareText(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-/** The part of a tile's id after its collection, scene and cell: empty, or `_...`. For other ids, `CUSTOM_ID_MARK` and the id. */
+const itself = (text: string) => text;
+
+/** The suffix of a tile's id as `suffixOf` returns it. For a custom id, `CUSTOM_ID_MARK` and the id. */
 function suffixOf({ id, collection, scene, grid, geocode }: TileRecord): string {
   const usual = tileId(collection, scene, grid, geocode);
   const rest = id.slice(usual.length);

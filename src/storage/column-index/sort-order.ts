@@ -170,3 +170,28 @@ function compareValues(a: SortValue, b: SortValue, descending: boolean): number 
   const difference = a < b ? -1 : a > b ? 1 : 0;
   return descending ? -difference : difference;
 }
+
+/** Sorts rows of one run. Yields after at most `step` rows. */
+export function* sortRows(
+  rows: Uint32Array,
+  compare: (a: number, b: number) => number,
+  step: number,
+): Generator<void, Uint32Array> {
+  if (rows.length <= step) {
+    const sorted = rows.toSorted(compare);
+    yield;
+    return sorted;
+  }
+  const half = rows.length >> 1;
+  const list = yield* sortRows(rows.subarray(0, half), compare, step);
+  const other = yield* sortRows(rows.subarray(half), compare, step);
+  const all = new Uint32Array(rows.length);
+  let i = 0;
+  let j = 0;
+  for (let at = 0; at < all.length; at++) {
+    const takeOther = i === list.length || (j < other.length && compare(other[j], list[i]) < 0);
+    all[at] = takeOther ? other[j++] : list[i++];
+    if (at % step === 0) yield;
+  }
+  return all;
+}

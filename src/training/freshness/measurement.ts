@@ -196,7 +196,7 @@ export async function measurePlaces(
 ): Promise<CheckPart> {
   const engine = await selectEngineCached(inputs.engine);
   const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
-  const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const picked = await storage.getTiles((await searchTiles(storage.index, filter)).ids);
   const cells = groupTilesByCell(picked.filter(job.isMine));
   const now = Date.now();
   const pool = new CheckPool(engine.name, cores);

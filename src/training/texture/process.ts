@@ -161,7 +161,7 @@ async function computeTextures(
 ): Promise<TextureResults> {
   await requireCollections(storage, inputs.filter);
   const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
-  const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const picked = await storage.getTiles((await searchTiles(storage.index, filter)).ids);
   const cells = groupTilesByCell(picked.filter(job.isMine));
   const results: TextureResults = {
     textures: 0,

@@ -64,16 +64,16 @@ test('the slot of every tile in the ranges is covered', () => {
   );
 });
 
-test('every tile that matches a filter is in a covered slot', () => {
-  fc.assert(
-    fc.property(
+test('every tile that matches a filter is in a covered slot', async () => {
+  await fc.assert(
+    fc.asyncProperty(
       fc.uniqueArray(tiles, { maxLength: 40, selector: ({ id }) => id }),
       filters,
-      (all, filter) => {
+      async (all, filter) => {
         const index = new ColumnIndex();
         index.load(all);
         const slots = new Set(candidateSlots(compileFilter(filter), DEFAULT_PREFIX_LENGTHS));
-        const found = new Set(searchTiles(index, filter).ids);
+        const found = new Set((await searchTiles(index, filter)).ids);
         for (const { id, grid, geocode } of all)
           if (found.has(id)) assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])), id);
       },

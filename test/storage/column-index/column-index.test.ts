@@ -162,7 +162,7 @@ test('columns have the fields of a tile', () => {
   assert.equal(names.platforms[columns.platform[0]!], 'p');
 });
 
-test('a run has more names than 16 bits can count: collections, platforms and ranges of wavelengths', () => {
+test('a run has more names than 16 bits can count: collections, platforms and ranges of wavelengths', async () => {
   const count = 2 ** 16 + 10;
   const records = Array.from({ length: count }, (_, i) => {
     const band = { name: 'b', scale: 1, offset: 0, validPercent: 100, wavelength: 400 + i / 100 };
@@ -176,7 +176,7 @@ test('a run has more names than 16 bits can count: collections, platforms and ra
   const index = new ColumnIndex();
   index.load(records);
   assert.equal(index.size, count);
-  const summaries = collectionSummaries(index, WHOLE_INDEX);
+  const summaries = await collectionSummaries(index, WHOLE_INDEX);
   assert.equal(summaries.size, count);
   for (const i of [0, 1, 2 ** 16 - 1, 2 ** 16, count - 1])
     assert.deepEqual(summaries.get(`c${i}`)!.platforms, [`p${i}`]);

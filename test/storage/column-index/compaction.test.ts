@@ -73,31 +73,43 @@ class Model {
   }
 
   /** Compares the current content, and that as of a commit. */
-  check(): void {
+  async check(): Promise<void> {
     const { index, states } = this;
     const query = this.queries[this.asked++ % this.queries.length]!;
-    assertSame(index, this.now, query);
+    await assertSame(index, this.now, query);
     const seq = index.oldest + (query.seq % (states.length - index.oldest));
-    index.asOf(seq, () => assertSame(index, states[seq]!, query));
+    await assertSame(index, states[seq]!, query, (read) => index.asOf(seq, read));
   }
 }
 
-function assertSame(index: ColumnIndex, content: Content, { filter, order, limit }: Query): void {
+/** Runs a read on the index of some time. */
+type AsOf = <T>(read: () => T) => T;
+
+async function assertSame(
+  index: ColumnIndex,
+  content: Content,
+  { filter, order, limit }: Query,
+  asOf: AsOf = (read) => read(),
+): Promise<void> {
   const records = [...content.values()];
-  assert.equal(index.size, content.size);
-  for (const record of records) assert.ok(index.agrees(record), record.id);
-  assert.deepEqual(searchTiles(index, everything).ids, scan(records, everything));
+  asOf(() => {
+    assert.equal(index.size, content.size);
+    for (const record of records) assert.ok(index.agrees(record), record.id);
+  });
+  const all = await asOf(() => searchTiles(index, everything));
+  assert.deepEqual(all.ids, scan(records, everything));
   const expected = scan(records, filter, order);
-  assert.deepEqual(walk(index, filter, order, limit), { ids: expected, matched: expected.length });
+  const walked = await walk(index, filter, order, limit, asOf);
+  assert.deepEqual(walked, { ids: expected, matched: expected.length });
   const fresh = new ColumnIndex();
   fresh.load(records);
-  assert.deepEqual(countsOf(index, filter), countsOf(fresh, filter));
+  assert.deepEqual(await asOf(() => countsOf(index, filter)), await countsOf(fresh, filter));
 }
 
-function walk(index: ColumnIndex, filter: Filter, order: SortOrder, limit: number) {
+async function walk(index: ColumnIndex, filter: Filter, order: SortOrder, limit: number, asOf: AsOf) {
   const ids: string[] = [];
   for (let token: string | undefined; ; ) {
-    const page = searchTiles(index, filter, { order, limit, token });
+    const page = await asOf(() => searchTiles(index, filter, { order, limit, token }));
     ids.push(...page.ids);
     token = page.next;
     if (token === undefined) return { ids, matched: page.numberMatched };
@@ -125,7 +137,7 @@ test('queries return the same as on a list, whatever changes during a compaction
             tidying = undefined;
           });
           await setImmediate();
-          model.check();
+          await model.check();
         };
         for (const step of schedule) {
           if (step.kind === 'commit') model.change(step.change, true);
@@ -134,10 +146,10 @@ test('queries return the same as on a list, whatever changes during a compaction
           else if (step.kind === 'restore') index.restore(index.images());
           else if (step.kind === 'turns') for (let i = 0; i < step.count; i++) await turn();
           else for (await turn(); tidying; turnsOfMerges++) await turn();
-          model.check();
+          await model.check();
         }
         await tidying;
-        model.check();
+        await model.check();
       },
     ),
     { seed: 42, numRuns: 30 },

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { REGIONS, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import type { CheckResults, ModelCard, PredictResults, TrainResults } from '../../../src/training/index.js';
+import { onlyNightly } from '../../support/nightly.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
@@ -115,7 +116,7 @@ test('models read the history of their place', async (t) => {
   });
 
   for (const mode of ['regional', 'distributed'] as const)
-    await t.test(`the ${mode} mode reads histories too`, async () => {
+    await t.test(`the ${mode} mode reads histories too`, { skip: onlyNightly }, async () => {
       const { models, base } = await runProcess<TrainResults>(node, 'train', {
         model: 'ndvi',
         epochs: 2,

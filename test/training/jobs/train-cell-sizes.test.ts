@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { encodeCog } from '../../../src/raster/index.js';
 import { tilewright } from '../../support/command.js';
+import { onlyNightly } from '../../support/nightly.js';
 import { tempFolder } from '../../support/temp.js';
 import { field } from '../synthetic-land.js';
 
@@ -68,7 +69,7 @@ test('models of maps are trained on the default cells of a scene of 30 m', async
     assert.equal((await train('ndvi', 'large')).code, 0);
   });
 
-  await t.test('large cells without clear ground get no such advice', async () => {
+  await t.test('large cells without clear ground get no such advice', { skip: onlyNightly }, async () => {
     const overcast = join(folder, 'overcast.tif');
     await writeScene(overcast, 100);
     await ingest('overcast', [overcast]);

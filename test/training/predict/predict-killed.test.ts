@@ -10,12 +10,13 @@ import { atEnd } from '../../support/at-end.js';
 import { children, HAS_PROC } from '../../support/child-processes.js';
 import { start } from '../../support/command.js';
 import { putModel } from '../../support/models.js';
+import { onlyNightly } from '../../support/nightly.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { freePort } from '../../support/s3.js';
 import { tempFolder } from '../../support/temp.js';
 
 test('after kill -9 of a prediction process only its tile fails, and the server continues', {
-  skip: !HAS_PROC && 'needs /proc',
+  skip: onlyNightly || (!HAS_PROC && 'needs /proc'),
   timeout: 300_000,
 }, async (t) => {
   const folder = await tempFolder(t);

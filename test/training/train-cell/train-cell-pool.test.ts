@@ -11,6 +11,7 @@ import type { CellProgress, CellResult } from '../../../src/training/train-pool.
 import type { TrainCellTask } from '../../../src/training/train-task.js';
 import { children, childrenGone } from '../../support/child-processes.js';
 import { imageFile } from '../../support/image-file.js';
+import { onlyNightly } from '../../support/nightly.js';
 import { writeDate } from '../acquisition-files.js';
 import { field } from '../synthetic-land.js';
 
@@ -42,7 +43,7 @@ async function resultsOf(
 
 const hasProc = process.platform === 'linux';
 
-describe('trainCells', { timeout: 120_000 }, () => {
+describe('trainCells', { timeout: 400_000 }, () => {
   it('trains several cells in parallel, with the same results in any process', async () => {
     const progress: CellProgress[] = [];
     const results = await resultsOf([task('a'), task('b'), task('c'), task('other', { seed: 2 })], {
@@ -83,7 +84,9 @@ describe('trainCells', { timeout: 120_000 }, () => {
     assert.ok('trained' in results.get('good')!);
   });
 
-  it('reads a cell once for all of its models, with the same results as separate runs', async () => {
+  it('reads a cell once for all of its models, with the same results as separate runs', {
+    skip: onlyNightly,
+  }, async () => {
     const cell = (name: string, seed: number) => [
       writeDate(folder, name, field(320, 320, { seed, time: Date.UTC(2020, 1, 1) })),
     ];
