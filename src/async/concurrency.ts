@@ -240,16 +240,23 @@ export async function runInTurns<T>(
   { pause, signal }: { pause?: () => void; signal?: AbortSignal | undefined } = {},
 ): Promise<T> {
   for (let turns = 0; ; turns++) {
-    signal?.throwIfAborted();
     turnBegan ??= performance.now();
     const end = turnBegan + TURN_MS;
     // Work that begins before the next turn has the rest of this one.
     beginTurnLater();
-    do {
-      const step = work.next();
-      if (step.done) return step.value;
-    } while (performance.now() < end);
-    if (turns === 0) pause?.();
+    let isWaiting = false;
+    try {
+      signal?.throwIfAborted();
+      do {
+        const step = work.next();
+        if (step.done) return step.value;
+      } while (performance.now() < end);
+      if (turns === 0) pause?.();
+      isWaiting = true;
+    } finally {
+      // The rest of the turn is for work that waits.
+      if (!isWaiting && performance.now() < end) waitingForTurn.shift()?.();
+    }
     await new Promise<void>((resolve) => waitingForTurn.push(resolve));
   }
 }

@@ -27,16 +27,21 @@ export function cellPredicate(
   decide: (grid: Grid, geocode: string) => boolean,
   inside: ReturnType<typeof mergeRanges> = [],
 ): RunFilter {
-  const known: CellValues<boolean> = new Map();
+  const decided: CellValues<boolean> = new Map();
   return ({ columns: { grid, key, precision } }) => {
-    let last = { grid: -1, key: -1, precision: -1, passes: false };
+    // Separate variables, because an object for each row costs more than the test.
+    let lastGrid = -1;
+    let lastKey = -1;
+    let lastPrecision = -1;
+    let passes = false;
     return (row) => {
-      const cell = { grid: grid[row], key: key[row], precision: precision[row] };
-      if (cell.key === last.key && cell.precision === last.precision && cell.grid === last.grid)
-        return last.passes;
-      const passes =
-        (inside.length > 0 && isWithin(inside, cell.grid, cell.key)) || cachedValue(known, cell, decide);
-      last = { ...cell, passes };
+      if (key[row] === lastKey && precision[row] === lastPrecision && grid[row] === lastGrid) return passes;
+      lastGrid = grid[row];
+      lastKey = key[row];
+      lastPrecision = precision[row];
+      passes =
+        (inside.length > 0 && isWithin(inside, lastGrid, lastKey)) ||
+        cachedValue(decided, { grid: lastGrid, key: lastKey, precision: lastPrecision }, decide);
       return passes;
     };
   };

@@ -234,11 +234,14 @@ const MAX_LEVELS = 2 * MAX_DEPTH + 20;
  * TW_QUERY_TOO_COMPLEX.
  */
 export function checkNesting(json: unknown): void {
-  for (let levels = 0, level = [json]; level.length > 0; levels++) {
-    if (levels > MAX_LEVELS) throw filterTooComplex('levels of objects and lists', levels, MAX_LEVELS);
-    level = level.flatMap((value) =>
-      typeof value === 'object' && value !== null ? Object.values(value) : [],
-    );
+  const isNested = (value: unknown): value is object => typeof value === 'object' && value !== null;
+  for (let levels = 0, level: object[] = [json].filter(isNested); level.length > 0; levels++) {
+    if (levels >= MAX_LEVELS) throw filterTooComplex('levels of objects and lists', levels + 1, MAX_LEVELS);
+    const next: object[] = [];
+    for (const parent of level)
+      for (const value of Array.isArray(parent) ? parent : Object.values(parent))
+        if (isNested(value)) next.push(value);
+    level = next;
   }
 }
 

@@ -187,7 +187,11 @@ export function vertexCount(shape: Shape): number {
   if ('bbox' in shape) return 4;
   if (shape.type === 'GeometryCollection')
     return shape.geometries.reduce((sum, part) => sum + vertexCount(part), 0);
-  return (shape.coordinates as unknown[]).flat(Infinity).length / 2;
+  const { type, coordinates } = shape;
+  if (type === 'Point') return 1;
+  const lists: unknown[][] = type === 'MultiPolygon' ? coordinates.flat() : coordinates;
+  if (type === 'MultiPoint' || type === 'LineString') return lists.length;
+  return lists.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Checks that a value is a GeoJSON geometry, and drops heights. Throws TW_QUERY_GEOMETRY. */
@@ -290,7 +294,9 @@ function* unionOf(polygons: readonly (readonly Point[][])[]): Generator<void, Un
   const segments: RingSegment[] = rings.flatMap(({ ring }, index) =>
     ring.slice(1).map((b, i) => ({ a: ring[i], b, ring: index, box: boundingBox([ring[i], b]) })),
   );
+  yield;
   const index = new SegmentIndex(rings.map(({ ring }) => ring));
+  yield;
   let steps = 0;
   const spend = (work: number) => {
     steps += work;
@@ -339,7 +345,9 @@ function* unionOf(polygons: readonly (readonly Point[][])[]): Generator<void, Un
     const isSpike = !left && !rings[ring].isHole && beside[0].has(ring) === beside[1].has(ring);
     return isSpike ? 'spike' : 'inside';
   };
+  yield;
   const nodes = nodesOf(segments, cuts);
+  yield;
   const boundary: Segment[] = [];
   const spikes: Segment[] = [];
   let kind: ReturnType<typeof kindOf> | undefined;
@@ -426,14 +434,18 @@ function* forEachPair(
   spend: (steps: number) => void,
   visit: (i: number, j: number) => void,
 ): Generator<void> {
-  const sweeps = ([0, 1] as const).map((axis) => {
+  const sweepAlong = (axis: 0 | 1) => {
     const order = Array.from(segments.keys()).sort((i, j) => segments[i].box[axis] - segments[j].box[axis]);
     const starts = order.map((i) => segments[i].box[axis]);
     // Each segment may meet those after it up to this one.
     const ends = order.map((i) => firstIndex(starts.length, (at) => starts[at] > segments[i].box[axis + 2]));
     return { order, ends, pairs: ends.reduce((sum, end, at) => sum + end - at - 1, 0) };
-  });
-  const { order, ends, pairs } = sweeps[0].pairs <= sweeps[1].pairs ? sweeps[0] : sweeps[1];
+  };
+  const eastward = sweepAlong(0);
+  yield;
+  const northward = sweepAlong(1);
+  yield;
+  const { order, ends, pairs } = eastward.pairs <= northward.pairs ? eastward : northward;
   spend(STEPS_OF_VISIT * pairs);
   for (const [at, i] of order.entries()) {
     for (let other = at + 1; other < ends[at]; other++)

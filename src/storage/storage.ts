@@ -59,6 +59,9 @@ export interface StorageOptions {
   cache?: number;
 }
 
+/** Tile records that are read and decoded at a time. */
+const RECORDS_AT_ONCE = 256;
+
 /** One open data folder. All changes go through `CommitApplier`, which maintains the invariants. */
 export class Storage {
   /** Check it before large writes. Scene writes check it themselves. */
@@ -256,13 +259,17 @@ export class Storage {
    */
   async getTiles(ids: string[], seq = Infinity): Promise<TileRecord[]> {
     const records: TileRecord[] = [];
-    const tiles = await this.catalogue.tiles.scanMany(ids);
-    // In one turn, so that the records and the later changes belong to one moment.
-    const former = ids.map((id) => this.commitApplier.undoRecords.get(id, seq));
-    for (const [i, scanned] of tiles.entries()) {
-      const record = former[i] ?? scanned?.record;
-      if (record) records.push(record);
-      else if (scanned?.error) await this.exclude(scanned.key);
+    // Records are decoded on this thread: others have their turn in between.
+    for (let from = 0; from < ids.length; from += RECORDS_AT_ONCE) {
+      const some = ids.slice(from, from + RECORDS_AT_ONCE);
+      const tiles = await this.catalogue.tiles.scanMany(some);
+      // In one turn, so that the records and the later changes belong to one moment.
+      const former = some.map((id) => this.commitApplier.undoRecords.get(id, seq));
+      for (const [i, scanned] of tiles.entries()) {
+        const record = former[i] ?? scanned?.record;
+        if (record) records.push(record);
+        else if (scanned?.error) await this.exclude(scanned.key);
+      }
     }
     return records;
   }

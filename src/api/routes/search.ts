@@ -1,5 +1,6 @@
 /** Search, the Items of a collection, single Items, and counts over the tiles that match a search. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { runInTurns } from '../../async/index.js';
 import {
   type AggregationParams,
   aggregationBody,
@@ -185,14 +186,18 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
     const out = new JsonBuffer((1 + features.length) * EXPECTED_ITEM_BYTES);
     const writeItem = createItemWriter(base, out);
     out.appendText('{"type":"FeatureCollection","features":[');
-    for (const [i, { tile, record }] of features.entries()) {
-      if (i > 0) out.appendText(',');
-      if (!selection && !bandAssets) writeItem(tile, record);
-      else {
-        const item = toStacItem(tile, record, base, { bandAssets });
-        out.appendText(JSON.stringify(selectFields(item, selection)));
+    const writeItems = function* (): Generator<void> {
+      for (const [i, { tile, record }] of features.entries()) {
+        if (i > 0) out.appendText(',');
+        if (!selection && !bandAssets) writeItem(tile, record);
+        else {
+          const item = toStacItem(tile, record, base, { bandAssets });
+          out.appendText(JSON.stringify(selectFields(item, selection)));
+        }
+        yield;
       }
-    }
+    };
+    await runInTurns(writeItems(), { signal: gone });
     const others = {
       numberMatched: found.numberMatched,
       numberReturned: features.length,

@@ -382,7 +382,7 @@ export function compareNewest(a: IndexRun, i: number, b: IndexRun, j: number): n
 }
 
 /** Compares rows by collection, then id. */
-function compareIds(a: IndexRun, i: number, b: IndexRun, j: number): number {
+export function compareIds(a: IndexRun, i: number, b: IndexRun, j: number): number {
   const { columns: p } = a;
   const { columns: q } = b;
   const difference = compareText(

@@ -1,5 +1,5 @@
 /** Orders of the tiles of a query, and cursors in them. */
-import { compareText, type IndexRun } from './run.js';
+import { compareIds, compareText, type IndexRun } from './run.js';
 
 export const SORT_COLUMNS = [
   'start',
@@ -152,7 +152,11 @@ function columnComparator(
       };
     }
     case 'id':
-      return byValue;
+      return (a, b, descending) => {
+        if (columns.collection[a] !== columns.collection[b]) return byValue(a, b, descending);
+        const difference = compareIds(rows, a, rows, b);
+        return descending ? -difference : difference;
+      };
     default: {
       const values = columns[column];
       return (a, b, descending) => {
