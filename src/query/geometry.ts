@@ -679,18 +679,20 @@ interface PreparedShape {
   covering: CellCovering;
 }
 
-/** Shapes of filters that are in use, because each query compiles its filter more than once. */
-const preparedShapes = new WeakMap<Shape, PreparedShape>();
+/**
+ * A shape has itself in prepared form, because each query compiles its filter more than once. JSON has no symbols. (A WeakMap would keep
+ * prepared shapes until a collection of the old generation.)
+ */
+const PREPARED = Symbol('prepared');
 
 /** Prepares a shape in steps, for `preparedShape`. Throws TW_QUERY_GEOMETRY. */
-export function* prepareShape(shape: Shape): Generator<void, PreparedShape> {
-  let prepared = preparedShapes.get(shape);
-  if (!prepared) {
+export function* prepareShape(shape: Shape & { [PREPARED]?: PreparedShape }): Generator<void, PreparedShape> {
+  if (!shape[PREPARED]) {
     const outline = new PreparedGeometry(shape, yield* unionOf(polygonsOf(shape)));
-    prepared = { outline, covering: yield* coverGeometry(outline) };
-    preparedShapes.set(shape, prepared);
+    const covering = yield* coverGeometry(outline);
+    Object.defineProperty(shape, PREPARED, { value: { outline, covering } });
   }
-  return prepared;
+  return shape[PREPARED]!;
 }
 
 /** A prepared shape, which this prepares at once if `prepareShape` has not. Throws TW_QUERY_GEOMETRY. */

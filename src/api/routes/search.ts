@@ -151,6 +151,9 @@ const postQuery = { type: 'object', properties: { bandAssets } };
 /** Most Items have 13 bands or fewer and are shorter. */
 const EXPECTED_ITEM_BYTES = 8192;
 
+/** Items that are written in one step of a turn. */
+const ITEMS_PER_STEP = 16;
+
 const describe = describeWithTag('stac');
 
 export const searchRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
@@ -194,7 +197,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
           const item = toStacItem(tile, record, base, { bandAssets });
           out.appendText(JSON.stringify(selectFields(item, selection)));
         }
-        yield;
+        if (i % ITEMS_PER_STEP === 0) yield;
       }
     };
     await runInTurns(writeItems(), { signal: gone });
