@@ -231,10 +231,10 @@ export function idLikeTest(pattern: LikePattern, fold: Fold, negated: boolean): 
     const numbers = new Map<LikePositions | string, number>();
     const sets: LikePositions[] = [];
     const numberOf = (positions: LikePositions) => {
-      const known = numbers.get(positions);
-      if (known !== undefined) return known;
+      let number = numbers.get(positions);
+      if (number !== undefined) return number;
       const name = positions.join();
-      const number = numbers.get(name) ?? sets.push(positions) - 1;
+      number = numbers.get(name) ?? sets.push(positions) - 1;
       numbers.set(name, number);
       if (sets[number] === positions) numbers.set(positions, number);
       return number;

@@ -137,13 +137,13 @@ export class LikePattern {
       // Any text follows the last `%`.
       if (last[1] === this.parts.length) return last;
       if (any.next === undefined) break;
-      const found = rest.indexOf(any.next);
-      if (found < 0) {
+      const at = rest.indexOf(any.next);
+      if (at < 0) {
         // The end of the text may be the beginning of the next one.
         rest = rest.slice(Math.max(0, rest.length - any.next.length + 1));
         break;
       }
-      rest = rest.slice(found + any.next.length);
+      rest = rest.slice(at + any.next.length);
       last = this.reached([last[1]! + any.next.length]);
     }
     for (const character of rest) {
