@@ -201,6 +201,7 @@ export class ScatterGather implements OwnerQueries {
     const { replica, prefixLengths } = this.cluster;
     const { answer, prepare } = this.registeredKind(kind);
     const wanted = SlotSet.fromText(slots);
+    // An error is that of the node, not an answer, but the asking node has prepared the question before.
     await prepare(question, signal);
     await replica.waitForCommit(seq, Math.min(wait, LAST_CATCH_UP_MS), signal);
     for (const slot of wanted) if (!replica.hasSlot(slot)) throw slotNotHeld(slot);
@@ -344,9 +345,9 @@ export interface QueryScope {
 }
 
 /**
- * Answers a query for the tiles of this node. It must read the index before it first waits: until then, the index is as of the commit of
- * the scope. `Storage.getTiles` also returns records as of that commit. Question and answer are plain JSON: infinite numbers and NaN
- * arrive as null.
+ * Answers a query for the tiles of this node. It must begin to read the index before it first waits: until then, the index is as of the
+ * commit of the scope. `Storage.getTiles` also returns records as of that commit. Question and answer are plain JSON: infinite numbers and
+ * NaN arrive as null.
  */
 type QueryHandler<Q, A> = (question: Q, scope: QueryScope) => Promise<A>;
 

@@ -1,4 +1,4 @@
-/** The values of properties in the rows of the index, tests of them, and the work that these take. */
+/** The values of properties in the rows of the index, and tests of them. */
 import { type CellParts, type Grid, grids } from '../grid/index.js';
 import {
   type IndexRun,
@@ -17,7 +17,6 @@ import {
   type WavelengthProperty,
 } from './filter.js';
 import type { LikePattern, LikePositions } from './operators.js';
-import type { TestCost } from './plan.js';
 
 /**
  * A test of rows by their cells. `decide` is called once for each cell; cells with a key in `inside` pass without it. Consecutive
@@ -118,17 +117,6 @@ export type RowValue<T> = (row: number) => T;
 
 type Fold = (text: string) => string;
 
-/** Work of a function of an id in each row, or of a geocode in each cell, besides the function itself. */
-const ID_COST = 60;
-const GEOCODE_COST = 30;
-
-/** The work of a test of a property's text of which each call takes `call`. */
-export function textCost(property: TextProperty, call: number): TestCost {
-  if (property === 'id') return { row: ID_COST + call };
-  if (property === 'geocode' || property === 'grid:code') return { cell: GEOCODE_COST + call };
-  return { name: call };
-}
-
 /** A row passes if its text is known and passes. */
 export function textTest(property: TextProperty, passes: (text: string) => boolean): RunFilter {
   switch (property) {
@@ -213,12 +201,6 @@ function memoizedFold(fold: Fold): Fold {
     return result;
   };
 }
-
-/** Work of matching a text with a pattern: most texts have some tens of characters, and few positions in the pattern are open at a time. */
-export const likeCost = (pattern: string): number => 50 + 5 * pattern.length;
-
-/** Work of matching an id by its parts, which are known after the first rows. */
-export const ID_LIKE_COST = 20;
 
 /**
  * A test of ids, of which each part is folded: `<collection>_<scene>_<cell><suffix>`. The pattern is matched once with each collection,

@@ -7,17 +7,14 @@ import {
   areaPredicate,
   cellPredicate,
   hasTime,
-  ID_LIKE_COST,
   idLikeTest,
   isNumber,
   isWavelength,
-  likeCost,
   numberColumn,
   numberOfRow,
   numberTest,
   type RowValue,
   storedNumber,
-  textCost,
   textOfRow,
   textTest,
   timeColumns,
@@ -68,7 +65,7 @@ import {
   temporalConverse,
   temporalRelations,
 } from './operators.js';
-import { conjunction, disjunction, EMPTY_PLAN, type QueryPlan } from './plan.js';
+import { conjunction, disjunction, EMPTY_PLAN, type QueryPlan, type TestCost } from './plan.js';
 
 /**
  * The plan of a filter, for any index.
@@ -178,61 +175,70 @@ type ArgsOf<Kind> = Extract<ExpressionComparison, { kind: Kind }>['args'];
 
 // Comparisons of texts
 
+/** Work of a function of an id in each row, or of a geocode in each cell, besides the function itself. */
+const ID_COST = 60;
+const GEOCODE_COST = 30;
 /** Work of folding and comparing a text. */
 const FOLD_COST = 40;
 
-/** The fold of an expression, applied to the text of its property or to its literal. */
-function foldOf(expression: TextExpression): (text: string) => string {
-  if (typeof expression === 'string' || 'property' in expression) return (text) => text;
+/** The work of a test of a property's text of which each call takes `call`. */
+function textCost(property: TextProperty, call: number): TestCost {
+  if (property === 'id') return { row: ID_COST + call };
+  if (property === 'geocode' || property === 'grid:code') return { cell: GEOCODE_COST + call };
+  return { name: call };
+}
+
+/** An expression as a function of the text of its only property. A literal is a constant function. */
+function textFunction(expression: TextExpression): (text: string) => string {
+  if (typeof expression === 'string') return () => expression;
+  if ('property' in expression) return (text) => text;
   const fold = foldingFunctions[expression.op];
-  const inner = foldOf(expression.arg);
+  const inner = textFunction(expression.arg);
   return (text) => fold(inner(text));
 }
 
-function literalOf(expression: TextExpression): string | undefined {
-  if (typeof expression === 'string') return expression;
-  return 'arg' in expression ? literalOf(expression.arg) : undefined;
-}
-
 function textValue(rows: IndexRun, expression: TextExpression): RowValue<string | null> {
-  const fold = foldOf(expression);
+  const fold = textFunction(expression);
   const [property] = propertiesOf(expression) as TextProperty[];
   if (property !== undefined) return textOfRow(rows, property, fold);
-  const text = fold(literalOf(expression)!);
-  return () => text;
+  const literal = fold('');
+  return () => literal;
 }
 
 function textComparison(sign: ComparisonOp, [left, right]: ArgsOf<'text'>): QueryPlan {
   const holds = comparisons[sign];
   const properties = [...propertiesOf(left), ...propertiesOf(right)] as TextProperty[];
   const costs = properties.map((property) => textCost(property, FOLD_COST));
-  const [property] = new Set(properties);
-  if (property !== 'id' && properties.every((other) => other === property)) {
-    const [a, b] = [left, right].map((side) => {
-      const fold = foldOf(side);
-      const literal = literalOf(side);
-      const text = literal === undefined ? undefined : fold(literal);
-      return (given: string) => text ?? fold(given);
-    }) as [(text: string) => string, (text: string) => string];
-    return { test: textTest(property!, (text) => holds(a(text), b(text))), costs };
+  const [property, ...others] = new Set(properties);
+  // Ids are folded by their parts.
+  if (property !== undefined && property !== 'id' && others.length === 0) {
+    const leftOf = textFunction(left);
+    const rightOf = textFunction(right);
+    return { test: textTest(property, (text) => holds(leftOf(text), rightOf(text))), costs };
   }
   const test: RunFilter = (rows) => {
-    const a = textValue(rows, left);
-    const b = textValue(rows, right);
+    const leftOf = textValue(rows, left);
+    const rightOf = textValue(rows, right);
     return (row) => {
-      const p = a(row);
-      const q = b(row);
+      const p = leftOf(row);
+      const q = rightOf(row);
       return p !== null && q !== null && holds(p, q);
     };
   };
-  // Two names are compared in each row.
+  // Two texts are compared in each row.
   return { test, costs: [{ row: FOLD_COST }, ...costs] };
 }
 
 function compileLike({ text, pattern }: ExpressionLike, negated: boolean): QueryPlan {
   const [property] = propertiesOf(text) as [TextProperty];
-  return likePlan(property, pattern, negated, foldOf(text));
+  return likePlan(property, pattern, negated, textFunction(text));
 }
+
+/** Work of a test of ids by their parts in each row, after the first rows. */
+const ID_LIKE_COST = 20;
+
+/** Most texts have some tens of characters, and few positions in the pattern are open at a time. */
+const likeCost = (pattern: string): number => FOLD_COST + 50 + 5 * pattern.length;
 
 function likePlan(
   property: TextProperty,
@@ -241,7 +247,7 @@ function likePlan(
   fold: (text: string) => string,
 ): QueryPlan {
   const like = new LikePattern(pattern);
-  const cost = FOLD_COST + likeCost(pattern);
+  const cost = likeCost(pattern);
   if (property === 'id') {
     const costs = [{ row: ID_LIKE_COST, name: cost, cell: cost }];
     return { test: idLikeTest(like, fold, negated), costs };

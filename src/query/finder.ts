@@ -200,9 +200,9 @@ export class TileFinder {
   constructor(storage: Storage, owners: OwnerQueries) {
     this.search = owners.register(SEARCH_QUERY, async ({ limit, ...search }, { seq, ...scope }) => {
       // JSON has no infinity.
-      const found = await searchIndex(storage.index, { ...search, limit: limit ?? Infinity }, scope);
-      const ids = found.places.map(({ id }) => id);
-      return { found, tiles: new TileBatch(await storage.getTiles(ids, seq)) };
+      const hits = await searchIndex(storage.index, { ...search, limit: limit ?? Infinity }, scope);
+      const ids = hits.places.map(({ id }) => id);
+      return { found: hits, tiles: new TileBatch(await storage.getTiles(ids, seq)) };
     });
     this.tile = owners.register(TILE_QUERY, async (id, { seq }) => {
       if (seq === undefined) return (await storage.catalogue.tiles.get(id)) ?? null;

@@ -11,8 +11,8 @@ import { axisOrderHint } from './values.js';
 /** Average number of segments in a strip. */
 const SEGMENTS_PER_STRIP = 16;
 const MAX_STRIPS = 256;
-/** Average number of strips that a segment overlaps, at most, beyond one. */
-const STRIPS_PER_SEGMENT = 8;
+/** Maximum average number of edges of strips that a segment crosses. */
+const EDGES_PER_SEGMENT = 8;
 /** Lower shapes are not divided into strips, whose edges would be inexact. */
 const MIN_HEIGHT_DEGREES = 1e-9;
 
@@ -48,7 +48,7 @@ class SegmentIndex {
     const count = Math.ceil(starts.length / SEGMENTS_PER_STRIP);
     const total = this.ay.reduce((sum, y, i) => sum + Math.abs(y - this.by[i]), 0);
     // Long segments are in many strips.
-    const most = Math.min(MAX_STRIPS, Math.ceil((STRIPS_PER_SEGMENT * starts.length * height) / total));
+    const most = Math.min(MAX_STRIPS, Math.ceil((EDGES_PER_SEGMENT * starts.length * height) / total));
     const strips = height < MIN_HEIGHT_DEGREES ? 1 : Math.min(most, count);
     this.perDegree = strips === 1 ? 0 : strips / height;
     this.strips = this.fill(strips);
@@ -679,20 +679,18 @@ interface PreparedShape {
   covering: CellCovering;
 }
 
-/**
- * A shape has itself in prepared form, because each query compiles its filter more than once. JSON has no symbols. (A WeakMap would keep
- * prepared shapes until a collection of the old generation.)
- */
-const PREPARED = Symbol('prepared');
+/** Shapes of filters that are in use: each query compiles its filter more than once. */
+const preparedShapes = new WeakMap<Shape, PreparedShape>();
 
 /** Prepares a shape in steps, for `preparedShape`. Throws TW_QUERY_GEOMETRY. */
-export function* prepareShape(shape: Shape & { [PREPARED]?: PreparedShape }): Generator<void, PreparedShape> {
-  if (!shape[PREPARED]) {
+export function* prepareShape(shape: Shape): Generator<void, PreparedShape> {
+  let prepared = preparedShapes.get(shape);
+  if (!prepared) {
     const outline = new PreparedGeometry(shape, yield* unionOf(polygonsOf(shape)));
-    const covering = yield* coverGeometry(outline);
-    Object.defineProperty(shape, PREPARED, { value: { outline, covering } });
+    prepared = { outline, covering: yield* coverGeometry(outline) };
+    preparedShapes.set(shape, prepared);
   }
-  return shape[PREPARED]!;
+  return prepared;
 }
 
 /** A prepared shape, which this prepares at once if `prepareShape` has not. Throws TW_QUERY_GEOMETRY. */

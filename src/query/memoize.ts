@@ -6,13 +6,13 @@ import type { ColumnIndex } from '../storage/index.js';
 export function memoizePerVersion<T>(
   find: (index: ColumnIndex, share: OwnerShare) => Promise<T>,
 ): (index: ColumnIndex, share?: OwnerShare) => Promise<T> {
-  const known = new WeakMap<ColumnIndex, { changes: number; answers: Map<string, Promise<T>> }>();
+  const cache = new WeakMap<ColumnIndex, { changes: number; answers: Map<string, Promise<T>> }>();
   return (index, share = WHOLE_INDEX) => {
     const { changes } = index;
-    let last = known.get(index);
+    let last = cache.get(index);
     if (last?.changes !== changes) {
       last = { changes, answers: new Map() };
-      known.set(index, last);
+      cache.set(index, last);
     }
     const { answers } = last;
     const answer = answers.get(share.key) ?? find(index, share);

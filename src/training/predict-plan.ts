@@ -184,8 +184,8 @@ async function priorTiles(
 ): Promise<PriorTile[]> {
   const { collection, geocode, source } = tile;
   const filter = parseFilter({ collections: [collection], geocode, source });
-  const found = await storage.getTiles((await searchTiles(storage.index, filter)).ids);
-  return nearestDates(tile, otherDates(storage, spec, tile, found, dilate));
+  const ofCell = await storage.getTiles((await searchTiles(storage.index, filter)).ids);
+  return nearestDates(tile, otherDates(storage, spec, tile, ofCell, dilate));
 }
 
 /** Returns the measured dates of the cell of a tile that are its history. */
@@ -197,9 +197,9 @@ export async function historyTiles(
 ): Promise<PriorTile[]> {
   const { collection, geocode } = tile;
   const filter = parseFilter({ collections: [collection], geocode, source: 'raw' });
-  const found = await storage.getTiles((await searchTiles(storage.index, filter)).ids);
+  const ofCell = await storage.getTiles((await searchTiles(storage.index, filter)).ids);
   const bands = requiredBands(spec);
-  const dates = historyDates(found, tile.start, use, ({ start }) => start);
+  const dates = historyDates(ofCell, tile.start, use, ({ start }) => start);
   return dates.flatMap((other) => {
     const isOfCell = other.grid === tile.grid && areAlike(spec.inputs, tile, other);
     const date = isOfCell ? acquisitionFiles(storage, bands, other) : null;

@@ -1,19 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { runAtOnce } from '../../src/async/index.js';
+import { localQueries } from '../../src/dht/index.js';
 import { type Bbox, cellBbox, grids } from '../../src/grid/index.js';
 import type { Geometry, Point, Shape } from '../../src/query/geometry.js';
 import {
   areaOfCell,
   coverGeometry,
   PreparedGeometry,
+  prepareShape,
   type SpatialOp,
   spatialConverse,
   spatialRelations,
 } from '../../src/query/geometry.js';
-import { type Filter, searchTiles } from '../../src/query/index.js';
-import { type CellKeyRange, ColumnIndex, isWithin, mergeRanges } from '../../src/storage/index.js';
+import { createSearch, type Filter, searchTiles, TileFinder } from '../../src/query/index.js';
+import { type CellKeyRange, ColumnIndex, isWithin, mergeRanges, Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
+import { tempFolder } from '../support/temp.js';
 import { scan } from './scan.js';
 import { isValid, overlappingPolygons, relates, shapes } from './spatial-oracle.js';
 import { cells, dataParts, tile } from './tiles.js';
@@ -281,6 +286,29 @@ test('the parts of a collection are taken together', () => {
   assert.ok(!cellRelations.s_contains(cell, collection(far, near)));
   assert.ok(cellRelations.s_contains(cell, collection(near)));
   assert.ok(cellRelations.s_disjoint(cell, collection(far)));
+});
+
+test('a search prepares its shape in turns, once, and ends with its client', async (t) => {
+  const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
+  atEnd(t, () => storage.close());
+  const finder = new TileFinder(storage, localQueries(storage.index));
+  const ring = Array.from({ length: 8000 }, (_, i): Point => {
+    const angle = (i / 8000) * 2 * Math.PI;
+    return [30 * Math.cos(angle), 30 * Math.sin(angle)];
+  });
+  const shape: Shape = { type: 'Polygon', coordinates: [[...ring, ring[0]!]] };
+  let turns = 0;
+  let isOver = false;
+  const end = finder.find(createSearch({ op: 's_intersects', shape })).then((page) => {
+    isOver = true;
+    return page;
+  });
+  for (; !isOver; turns++) await setImmediate();
+  assert.equal((await end).numberMatched, 0);
+  assert.ok(turns > 3, `${turns} turns`);
+  assert.equal(prepareShape(shape).next().done, true);
+  const search = createSearch({ op: 's_within', shape: { ...shape } });
+  await assert.rejects(finder.find(search, AbortSignal.abort(new Error('gone'))), /gone/);
 });
 
 test('an outline with many points gives the same results as one with few', () => {

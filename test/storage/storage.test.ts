@@ -43,6 +43,19 @@ async function versionFolders(storage: Storage, top: string): Promise<string[]> 
   return names.filter((name) => name.split('/').length === (top === 'tiles' ? 4 : 5)).sort();
 }
 
+test('many records are returned in the order of their ids, without absent ones', async (t) => {
+  const storage = await openStorage(t);
+  await writeScene(storage, 'a', 3);
+  await writeScene(storage, 'b', 14);
+  const stored = [...idsOf('a', 3), ...idsOf('b', 14)];
+  const ids = Array.from({ length: 1000 }, (_, i) => stored[(i * 7) % stored.length]!);
+  const tiles = await storage.getTiles(ids.flatMap((id, i) => (i % 100 === 0 ? ['absent', id] : [id])));
+  assert.deepEqual(
+    tiles.map(({ id }) => id),
+    ids,
+  );
+});
+
 test('opening twice keeps the node and all its data', async (t) => {
   const dir = await tempFolder(t);
   const first = await Storage.open(dir);

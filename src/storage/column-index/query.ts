@@ -104,8 +104,8 @@ export function* visitSelected(
     return;
   }
   // All of them are found before the index can change.
-  const found = [...new Set(ids)].flatMap((id) => find(id) ?? []);
-  for (const [i, { rows, row }] of found.entries()) {
+  const refs = [...new Set(ids)].flatMap((id) => find(id) ?? []);
+  for (const [i, { rows, row }] of refs.entries()) {
     const { test, visit } = runs.find(({ view }) => view.rows === rows)!;
     if (isInBounds(rows, row, disjoint, time) && (!test || test(row))) visit(row);
     if (i % ROWS_PER_STEP === 0) yield;
