@@ -1,6 +1,6 @@
 /**
- * Runs the tests: `npm test`, or `npm test -- raster` for files whose path, which begins with `test/`, has one of the words. The files that
- * took longest when `npm test -- --record` last ran begin, each in a process of its own; short files share processes. Prints each minute
+ * Runs the tests: `npm test`, or `npm test -- raster` for files whose path, which begins with `test/`, has one of the words. What took
+ * longest when `npm test -- --record` last ran begins, so that every core is busy until the end; short files share processes. Prints each minute
  * what runs, and closes with a line of counts. Exits with 1 if a test failed or none ran. `--nightly` also runs the tests for which each
  * change would wait too long.
  */
@@ -33,12 +33,14 @@ const files = all
       file.endsWith('.test.js') &&
       (words.length === 0 || words.some((word) => `test/${file}`.includes(word))),
   )
-  .map((file) => join(root, file))
-  // Long files begin, so that every core is busy until the end.
-  .sort((a, b) => (recorded[nameOf(b)] ?? 0) - (recorded[nameOf(a)] ?? 0));
+  .map((file) => join(root, file));
 
-/** Files in one process. Each process spends about one CPU second on loading the code. */
-const FILES_TOGETHER = 12;
+/** Limits of the files in one process, which spends about two CPU seconds on loading the code. */
+const TOGETHER = { files: 12, seconds: 90 };
+/** Files that take longer run alone, so that they can begin early. */
+const ALONE_SECONDS = 30;
+/** Assumed for a file that is not in the record. */
+const UNRECORDED_SECONDS = 1;
 const groupFolder = mkdtempSync(join(tmpdir(), 'tilewright-test-groups-'));
 process.on('exit', () => rmSync(groupFolder, { recursive: true, force: true }));
 
@@ -46,17 +48,27 @@ process.on('exit', () => rmSync(groupFolder, { recursive: true, force: true }));
 const needsOwnProcess = (file: string) =>
   /^(before|after)(Each)?\(|\bengines\//m.test(readFileSync(file, 'utf8'));
 
-/** Returns the files with `FILES_TOGETHER` short ones in place of each other, as one file that imports them. */
+/** Returns the files with the short ones replaced by groups, each a file that imports some of them. Long files begin. */
 function withGroups(files: string[]): string[] {
-  const isShort = (file: string) => recorded[nameOf(file)] === undefined && !needsOwnProcess(file);
-  const short = files.filter(isShort).sort();
-  const groups = Array.from({ length: Math.ceil(short.length / FILES_TOGETHER) }, (_, i) => {
-    const group = join(groupFolder, `short-files-${i + 1}.test.js`);
-    const together = short.slice(i * FILES_TOGETHER, (i + 1) * FILES_TOGETHER);
-    writeFileSync(group, together.map((file) => `await import('${pathToFileURL(file)}');\n`).join(''));
-    return group;
+  const secondsOf = (file: string) => recorded[nameOf(file)] ?? UNRECORDED_SECONDS;
+  const isShort = (file: string) => secondsOf(file) <= ALONE_SECONDS && !needsOwnProcess(file);
+  const alone = files.filter((file) => !isShort(file)).map((file) => ({ file, seconds: secondsOf(file) }));
+  const groups: { files: string[]; seconds: number }[] = [];
+  // In the order of their paths: neighbours load the same code.
+  for (const file of files.filter(isShort).sort()) {
+    const seconds = secondsOf(file);
+    const last = groups.at(-1);
+    if (last && last.files.length < TOGETHER.files && last.seconds + seconds <= TOGETHER.seconds) {
+      last.files.push(file);
+      last.seconds += seconds;
+    } else groups.push({ files: [file], seconds });
+  }
+  const grouped = groups.map(({ files, seconds }, i) => {
+    const file = join(groupFolder, `short-files-${i + 1}.test.js`);
+    writeFileSync(file, files.map((path) => `await import('${pathToFileURL(path)}');\n`).join(''));
+    return { file, seconds };
   });
-  return [...files.filter((file) => !isShort(file)), ...groups];
+  return [...alone, ...grouped].sort((a, b) => b.seconds - a.seconds).map(({ file }) => file);
 }
 const processes = withGroups(files);
 

@@ -194,7 +194,6 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
           // The child of `a` has nothing to do until this resolves.
           kill();
           await childrenGone();
-          await sleep(50);
         },
         onEpoch: ({ id, epoch }) => {
           if (id === 'b' && epoch === 1 && kills === 1) kill();
