@@ -1,8 +1,8 @@
 /**
- * Runs the tests: `npm test`, or `npm test -- raster` for files whose path, which begins with `test/`, has one of the words. What took
- * longest when `npm test -- --record` last ran begins, so that every core is busy until the end; short files share processes. Prints each minute
- * what runs, and closes with a line of counts. Exits with 1 if a test failed or none ran. `--nightly` also runs the tests for which each
- * change would wait too long.
+ * Runs the tests: `npm test`, or `npm test -- raster` for files whose path, which begins with `test/`, has one of the words. The files that
+ * took longest when `npm test -- --record` last ran begin, so that every core is busy until the end, and short files share processes.
+ * Prints each minute what runs, and closes with a line of counts. Exits with 1 if a test failed or none ran. `--nightly` also runs the
+ * tests for which each change would wait too long.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';

@@ -7,6 +7,7 @@ import { COLLECTION, searchFolder, tilesOf, wholeRecords } from '../search/searc
 import { searchRequests } from '../search/search-requests.js';
 import type { Tiles } from '../search/tile-rows.js';
 import { type BenchOptions, type BenchResult, isInstalled } from '../support/bench.js';
+import { measureCatchUp } from './catch-up.js';
 import { measureCheckpoint } from './checkpoint.js';
 import { measureCommits } from './commits.js';
 import { measureFiles } from './files.js';
@@ -36,6 +37,8 @@ const ROWS = 200_000;
 const BATCH = 5000;
 /** Tiles of the measured checkpoint. */
 const CHECKPOINT_ROWS = 100_000;
+/** Tiles of a node that catches up. */
+const CATCH_UP_ROWS = 500_000;
 
 /** Each measurement has its own etcd, object store and folders. */
 type Part = (place: Place, options: BenchOptions) => Promise<BenchResult[]>;
@@ -151,12 +154,19 @@ const load: Whole = async ({ short, log }) => {
   return [...(await of([NAMES[0]!])), ...(await of(NAMES))];
 };
 
+const catchUp: Part = async (place, { short, rows, log }) => {
+  const tiles = tilesOf(rows ?? (short ? 40_000 : CATCH_UP_ROWS));
+  await withWriter(place, (writer) => seed(writer, tiles));
+  log('seeded');
+  return measureCatchUp(place, tiles, log);
+};
+
 const checkpoint: Whole = ({ short, rows, log }) =>
   inAlternation(short ? 1 : ROUNDS - 1, log, (place) =>
     measureCheckpoint(place, { short, rows: rows ?? (short ? 20_000 : CHECKPOINT_ROWS) }),
   );
 
-const PARTS: Record<string, Part> = { files, commits, ingest, reads };
+const PARTS: Record<string, Part> = { files, commits, ingest, reads, 'catch-up': catchUp };
 const WHOLES: Record<string, Whole> = { load, checkpoint };
 
 const seconds = (since: number) => `${((performance.now() - since) / 1e3).toFixed(0)} s:`;

@@ -1,8 +1,8 @@
-/** Commits and fetches as a node makes them, in this process: it owns no slots and is not a member. */
+/** Commits, fetches and loads slots as a node does, in this process: it owns no slots and is not a member. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EtcdStore } from '../../src/coordination/etcd-store.js';
-import { writeLogCheckpoint } from '../../src/dht/log/archive.js';
+import { writeLogCheckpoint } from '../../src/dht/log/checkpoint.js';
 import { ClusterLockManager } from '../../src/dht/log/locks.js';
 import { CommitLog } from '../../src/dht/log/log.js';
 import { openClusterIdentity } from '../../src/dht/recovery.js';
@@ -15,16 +15,21 @@ export interface Writer {
   storage: Storage;
   objects: ObjectStore;
   claims: LockManager;
+  replica: Replica;
   checkpoint(): Promise<unknown>;
   close(): Promise<void>;
 }
 
-export async function openWriter(place: Place): Promise<Writer> {
-  const dir = join(place.folder, 'writer');
+/** `name`: of its data folder. `keptEntries`: how many entries before a checkpoint stay in the log. */
+export async function openWriter(
+  place: Place,
+  { name = 'writer', keptEntries }: { name?: string; keptEntries?: number } = {},
+): Promise<Writer> {
+  const dir = join(place.folder, name);
   await mkdir(dir, { recursive: true });
   const objects = await openObjectStore(storeOf(place));
   const coordination = new EtcdStore(place.etcd.urls, 'default');
-  const log = new CommitLog(coordination);
+  const log = new CommitLog(coordination, keptEntries);
   const { id, prefixLengths } = await openClusterIdentity(objects, coordination, log);
   const storage = await Storage.open(dir, { reserve: 0 });
   const shared = { objects, log, prefixLengths };
@@ -43,6 +48,7 @@ export async function openWriter(place: Place): Promise<Writer> {
     storage,
     objects,
     claims,
+    replica,
     checkpoint: () => writeLogCheckpoint(shared),
     close: async () => {
       await replica.close();

@@ -199,11 +199,11 @@ const monthOfDay = Int32Array.from({ length: 36_525 }, (_, day) => {
 });
 
 /** Tiles by collection, by month and by tenth of cloud cover, in one pass. */
-function aggregate(index: ColumnIndex): number[][] {
+async function aggregate(index: ColumnIndex): Promise<number[][]> {
   const byCollection: number[] = new Array(16).fill(0);
   const byMonth: number[] = new Array(1200).fill(0);
   const byCloud: number[] = new Array(11).fill(0);
-  index.forEach({}, ({ columns: { collection, start, cloud } }) => (row) => {
+  await index.forEach({}, ({ columns: { collection, start, cloud } }) => (row) => {
     byCollection[collection[row]]++;
     byMonth[monthOfDay[Math.floor(start[row] / DAY_MS)]]++;
     byCloud[cloud[row] >= 0 ? Math.min(9, Math.floor(cloud[row] / 10)) : 10]++;

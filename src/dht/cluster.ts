@@ -128,8 +128,17 @@ export class Cluster {
     const restore = await readEpoch(coordination);
     const epochId = restore?.id;
     const epoch = await epochNumber(restore, objects);
-    const replica = await Replica.open({ ...options, log, cluster: id, prefixLengths, epochId });
-    const cluster = new Cluster(options, id, replica, log, prefixLengths, epochId);
+    const replica = await Replica.open({
+      ...options,
+      ...{ log, cluster: id, prefixLengths, epochId },
+      onOutdated: () => {
+        options.onStatus?.(
+          'the log no longer has all commits that this node lacks; it loads its slots again',
+        );
+        cluster.reconciler.trigger();
+      },
+    });
+    const cluster: Cluster = new Cluster(options, id, replica, log, prefixLengths, epochId);
     cluster.membership = await Membership.join(coordination, member, {
       lost: () => onFailure(new Error(`node ${member.id} has lost its lease in etcd; it rejoins by itself`)),
       back: () => void cluster.onReconnected().catch(onFailure),

@@ -4,8 +4,8 @@ import { defineError } from '../errors.js';
 export const segmentDamaged = defineError(
   'TW_DHT_SEGMENT_DAMAGED',
   500,
-  'A segment of the commit log in the shared store is damaged. Restore the object from a backup of the store.',
-  (name: string, detail: string) => `segment ${name} of the commit log cannot be read: ${detail}`,
+  'A segment of a commit or of a checkpoint in the shared store is damaged. Restore the object from a backup of the store.',
+  (name: string, detail: string) => `segment ${name} cannot be read: ${detail}`,
 );
 
 export const badPlacement = defineError(
@@ -161,7 +161,7 @@ export const peerRefused = defineError(
 export const manifestDamaged = defineError(
   'TW_DHT_MANIFEST_DAMAGED',
   500,
-  'The object that lists the parts of a checkpoint is damaged. Restore it from a backup of the store.',
+  'The object that lists the segments of a checkpoint is damaged. Restore it from a backup of the store.',
   (name: string, detail: string) => `the checkpoint manifest ${name} cannot be read: ${detail}`,
 );
 

@@ -16,26 +16,24 @@ import {
   versionsOf,
 } from '../storage/index.js';
 import { lockHeld, logDamaged, otherCluster } from './errors.js';
+import { archivedEntryName, listArchived, readArchived } from './log/archive.js';
 import {
-  archivedEntryName,
-  listArchived,
+  checkpointRecords,
+  checkpointTiles,
   MANIFESTS_FOLDER,
   type Manifest,
-  PART_COUNT,
   PARTS_FOLDER,
-  partOf,
-  readArchived,
   readManifest,
-  readSegment,
-  segmentName,
+  segmentsOf,
   seqOfObject,
   writeLogCheckpoint,
-} from './log/archive.js';
+} from './log/checkpoint.js';
 import { acquireLock, listLocks, pruneCommittedLocks } from './log/fenced-lock.js';
 import { CHECKPOINT_COMMITS, type CommitLog, type CommittedEntry } from './log/log.js';
+import { readSegment, segmentName } from './log/segment.js';
 import { readIdentity, requireLogCoversStore } from './recovery.js';
 import type { Replica } from './replica.js';
-import { type PrefixLengths, slotOfCell } from './slots.js';
+import { type PrefixLengths, SlotSet, slotOfCell } from './slots.js';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -129,8 +127,8 @@ class ObjectGc {
   ) {}
 
   async run(): Promise<ObjectGcReport> {
-    const { log, objects, prefixLengths, keepMs = DAY_MS } = this.context;
-    await writeLogCheckpoint({ log, objects, prefixLengths });
+    const { log, objects, keepMs = DAY_MS } = this.context;
+    await writeLogCheckpoint({ log, objects });
     const checkpoint = await log.readCheckpoint();
     this.seq = checkpoint?.seq ?? 0;
     this.manifest = await readManifest(objects, checkpoint);
@@ -211,15 +209,15 @@ class ObjectGc {
   }
 
   /**
-   * Removes the parts that no manifest since `base` names. Parts after the checkpoint may belong to a checkpoint that is being written; a
-   * part that is not after the checkpoint can never belong to a later one.
+   * Removes the segments of checkpoints that no manifest since `base` names. Segments after the checkpoint may belong to a checkpoint that
+   * is being written; one that is not after the checkpoint can never belong to a later one.
    */
   private async removeParts(): Promise<void> {
     const { objects, log } = this.context;
     const parts = await toArray(objects.list(PARTS_FOLDER));
     const named = new Set<string>();
     for (const { name } of await toArray(objects.list(MANIFESTS_FOLDER)))
-      for (const part of await readManifest(objects, { manifest: name })) if (part !== null) named.add(part);
+      for (const segment of segmentsOf(await readManifest(objects, { manifest: name }))) named.add(segment);
     const seq = (await log.readCheckpoint())?.seq ?? 0;
     await this.remove(parts.filter(({ name }) => seqOfObject(name) <= seq && !named.has(name)));
   }
@@ -271,30 +269,21 @@ class ObjectGc {
   /** The folders of all tiles that `manifest` has in the slots of some tile folders. */
   private async tilesOf(folders: string[]): Promise<Set<string>> {
     const { objects, prefixLengths } = this.context;
-    const slots = new Set<number>();
+    const slots = new SlotSet();
     for (const folder of folders) {
       const [, grid, , geocode] = folder.split('/') as [string, 'geohash' | 'quadtile', string, string];
       slots.add(slotOfCell({ grid, geocode }, prefixLengths));
     }
     const found = new Set<string>();
-    for (const part of new Set([...slots].map(partOf))) {
-      const name = this.manifest[part];
-      if (!name) continue;
-      const { added = [] } = await readSegment(objects, name, (slot) => slots.has(slot));
-      for (const tile of added) found.add(tileFolder(tile));
-    }
+    for await (const tiles of checkpointTiles(objects, this.manifest, slots))
+      for (const tile of tiles) found.add(tileFolder(tile));
     return found;
   }
 
   private async models(): Promise<Set<string>> {
-    const { objects } = this.context;
     const found = new Set<string>();
-    for (let part = 0; part < PART_COUNT; part++) {
-      const name = this.manifest[part];
-      if (!name) continue;
-      const { edits = [] } = await readSegment(objects, name, () => false);
+    for await (const edits of checkpointRecords(this.context.objects, this.manifest))
       for (const edit of edits) for (const folder of modelFolders(edit)) found.add(folder);
-    }
     return found;
   }
 
@@ -386,7 +375,7 @@ export class Maintenance {
 
   /** Writes a checkpoint if one is due and no other node is writing one. */
   private async checkpointIfDue(): Promise<void> {
-    const { log, objects, coordination, prefixLengths, replica } = this.options;
+    const { log, objects, coordination, replica } = this.options;
     const { checkpointAfter = CHECKPOINT_COMMITS } = this.options;
     const seq = (await log.readCheckpoint())?.seq ?? 0;
     const now = performance.now();
@@ -395,7 +384,7 @@ export class Maintenance {
     const isOld = commits > 0 && now - this.checkpoint.seen >= MAX_CHECKPOINT_AGE_MS;
     if (commits < checkpointAfter && !isOld) return;
     await this.runExclusively('checkpoint', async () => {
-      await pruneCommittedLocks(coordination, await writeLogCheckpoint({ log, objects, prefixLengths }));
+      await pruneCommittedLocks(coordination, await writeLogCheckpoint({ log, objects }));
     });
   }
 

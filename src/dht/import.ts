@@ -335,7 +335,7 @@ class FolderImport {
       const raw = sources.codeOf('raw');
       return (row: number) => source[row] !== raw;
     };
-    index.forEach({ where: isDerived }, (rows) => (row) => ids.push(rows.idOf(row)));
+    await index.forEach({ where: isDerived }, (rows) => (row) => ids.push(rows.idOf(row)));
     for (let at = 0; at < ids.length; at += BATCH_TILES) {
       const own = await storage.getTiles(ids.slice(at, at + BATCH_TILES));
       // Loads the slots of these tiles into the view, which then shows the tiles that the cluster has.

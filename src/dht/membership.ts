@@ -298,12 +298,12 @@ const checkNodeStats = messageCheck(
 interface StatsSource {
   readonly applied: number;
   readonly slots: number[];
-  bytesBySlot(): ArrayLike<number>;
+  bytesBySlot(): Promise<ArrayLike<number>>;
 }
 
 /** The report of this node. */
-export function nodeStats(replica: StatsSource): NodeStats {
-  const bytes = replica.bytesBySlot();
+export async function nodeStats(replica: StatsSource): Promise<NodeStats> {
+  const bytes = await replica.bytesBySlot();
   const { slots, applied } = replica;
   const measured = slots.flatMap((slot): NodeStats['bytes'] =>
     bytes[slot]! > 0 ? [[slot, bytes[slot]!]] : [],
@@ -357,8 +357,9 @@ export class StatsCollector {
     member: Member,
     timeoutMs: number,
   ): Promise<Omit<NodeStats, 'slots'> & { slots: SlotSet }> {
-    const stats =
-      member.id === this.self ? nodeStats(this.replica) : await this.requestStats(member, timeoutMs);
+    const stats = await (member.id === this.self
+      ? nodeStats(this.replica)
+      : this.requestStats(member, timeoutMs));
     return { ...stats, slots: SlotSet.fromText(stats.slots) };
   }
 

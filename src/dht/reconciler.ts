@@ -6,7 +6,7 @@ import { addNode, markAvailable, releaseSlots, removeNode } from './placement-ch
 import { MIN_UPDATE_INTERVAL_MS, type PlacementManager } from './placement-store.js';
 import type { Replica } from './replica.js';
 
-/** Loading or dropping slots blocks commits. Target duration of one batch, and its initial and maximum size in slots. */
+/** Target duration of one batch, after which the placement is looked at again, and its initial and maximum size in slots. */
 const TARGET_BATCH_MS = 300;
 const INITIAL_BATCH_SLOTS = 128;
 const MAX_BATCH_SLOTS = 4096;
@@ -110,10 +110,10 @@ export class SlotReconciler {
 
   /** Loads the slots that this node should hold, and marks them as available. */
   private async loadOwnSlots(): Promise<void> {
-    const { replica, placement } = this.options;
+    const { replica, placement, signal } = this.options;
     const isMissing = (slot: number) => !replica.hasSlot(slot);
     const lost = slotsOfNode(this.placement, this.self, 'available').filter(isMissing);
-    await this.load(lost, (some) => replica.loadSlots(some));
+    await this.load(lost, (some) => replica.loadSlots(some, signal));
     for (;;) {
       const slots = slotsOfNode(this.placement, this.self, 'initializing');
       if (slots.length === 0) return;
@@ -124,7 +124,7 @@ export class SlotReconciler {
       };
       await this.load(slots.filter(isMissing), async (some) => {
         // The placement may have assigned some of these slots to another node in the meantime.
-        await replica.loadSlots(some.filter(isOwn));
+        await replica.loadSlots(some.filter(isOwn), signal);
         // Limited by the interval between changes of the placement.
         if (placement.canUpdateNow) await markLoaded();
       });
@@ -132,7 +132,7 @@ export class SlotReconciler {
     }
   }
 
-  /** Loads slots in batches that are small enough for commits not to wait long. */
+  /** Loads slots in batches, between which the placement and the other nodes are noticed. */
   private async load(slots: number[], loadBatch: (some: number[]) => Promise<void>): Promise<void> {
     const batch = new AdaptiveBatch();
     for (let remaining = slots; remaining.length > 0; ) {
@@ -168,7 +168,7 @@ export class SlotReconciler {
     const now = performance.now();
     const { slots } = this.placement;
     const foreign = new Set(
-      replica.slots.filter((slot) => !slots[slot]!.some(({ node }) => node === this.self)),
+      replica.storedSlots.filter((slot) => !slots[slot]!.some(({ node }) => node === this.self)),
     );
     for (const slot of this.handedOverSince.keys()) if (!foreign.has(slot)) this.handedOverSince.delete(slot);
     for (const slot of foreign) if (!this.handedOverSince.has(slot)) this.handedOverSince.set(slot, now);
@@ -183,7 +183,7 @@ export class SlotReconciler {
   }
 }
 
-/** Adapts the number of slots that are loaded or dropped together, so that commits do not wait long. */
+/** Adapts the number of slots that are loaded or dropped together to the time that they take. */
 class AdaptiveBatch {
   private size = INITIAL_BATCH_SLOTS;
 

@@ -11,7 +11,7 @@ import {
   type RangeResult,
   readKey,
 } from '../coordination/index.js';
-import { type ObjectStore, storeExists } from '../storage/index.js';
+import { type ObjectStore, type RecordEdit, storeExists } from '../storage/index.js';
 import { parseJsonOr } from '../utils/json-text.js';
 import {
   clusterDocumentDamaged,
@@ -24,25 +24,19 @@ import {
   otherCoordination,
   storeNotEmpty,
 } from './errors.js';
+import { listArchived, readArchived } from './log/archive.js';
 import {
-  listArchived,
+  checkpointRecords,
   MANIFESTS_FOLDER,
   type Manifest,
   PARTS_FOLDER,
-  readArchived,
   readManifest,
-  readSegment,
-  segmentName,
+  segmentsOf,
   seqOfObject,
-} from './log/archive.js';
+} from './log/checkpoint.js';
 import { type CollectionSchema, schemaKey } from './log/committer.js';
-import {
-  type CommitLog,
-  type CommittedEntry,
-  entryPut,
-  headAndCheckpointPuts,
-  RecordState,
-} from './log/log.js';
+import { type CommitLog, type CommittedEntry, entryPut, headAndCheckpointPuts } from './log/log.js';
+import { SegmentReader, segmentName } from './log/segment.js';
 import { requireNoHeartbeats } from './membership.js';
 import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from './slots.js';
 
@@ -116,7 +110,7 @@ async function newestRestoreName(objects: ObjectStore): Promise<string | undefin
 }
 
 /** The format of the values in the coordination store and of the objects in the tile store. */
-const CLUSTER_FORMAT = 3;
+const CLUSTER_FORMAT = 4;
 const IDENTITY_OBJECT = 'cluster.json';
 
 /**
@@ -389,7 +383,7 @@ async function requireNoKeys(
 
 /** Throws TW_DHT_COPIES_MISSING if a commit is neither in a complete checkpoint nor in the archive of the log. */
 async function readStored(objects: ObjectStore): Promise<StoredLog> {
-  const parts = new Set((await toArray(objects.list(PARTS_FOLDER))).map(({ name }) => name));
+  const segments = new Set((await toArray(objects.list(PARTS_FOLDER))).map(({ name }) => name));
   const names = (await toArray(objects.list(MANIFESTS_FOLDER))).map(({ name }) => name);
   names.sort((a, b) => seqOfObject(b) - seqOfObject(a));
   const numbers = await listArchived(objects);
@@ -400,8 +394,8 @@ async function readStored(objects: ObjectStore): Promise<StoredLog> {
   };
   for (const name of names) {
     const manifest = await readManifest(objects, { manifest: name });
-    // The parts of a checkpoint that lost against another one may be garbage-collected.
-    if (manifest.some((part) => part !== null && !parts.has(part))) continue;
+    // The segments of a checkpoint that lost against another one may be garbage-collected.
+    if (segmentsOf(manifest).some((name) => !segments.has(name))) continue;
     stored = { checkpoint: { seq: seqOfObject(name), manifest: name }, manifest };
     break;
   }
@@ -412,20 +406,23 @@ async function readStored(objects: ObjectStore): Promise<StoredLog> {
   return { ...stored, commits: await readArchived(objects, seq, last) };
 }
 
-/** The schemas of all collections. Reads the header of every part and segment, so that a missing one is noticed now. */
+/** The schemas of all collections. Opens every segment, so that a missing one is noticed now. */
 async function collectionsOf(
   objects: ObjectStore,
   { manifest, commits }: StoredLog,
 ): Promise<Map<string, CollectionSchema>> {
-  const state = new RecordState();
-  const segments = commits.map(({ segment }) => segmentName(segment));
-  for (const name of [...manifest, ...segments])
-    if (name !== null) state.apply(await readSegment(objects, name, () => false));
   const schemas = new Map<string, CollectionSchema>();
-  for (const edit of state.toCommit().edits ?? [])
-    if (edit.table === 'collections' && edit.record) {
-      const { grid, precision } = edit.record;
-      schemas.set(edit.key, { grid, precision, fence: 0 });
+  const apply = (edits: RecordEdit[]) => {
+    for (const { table, key, record } of edits) {
+      if (table !== 'collections') continue;
+      if (record) schemas.set(key, { grid: record.grid, precision: record.precision, fence: 0 });
+      else schemas.delete(key);
     }
+  };
+  for await (const edits of checkpointRecords(objects, manifest)) apply(edits);
+  for (const { segment } of commits) {
+    const reader = await SegmentReader.open(objects, segmentName(segment));
+    for await (const edits of reader.edits()) apply(edits);
+  }
   return schemas;
 }

@@ -6,6 +6,7 @@ import {
   type Commit,
   type ObjectStore,
   REPLICATED_TABLES,
+  type RecordEdit,
   type ReplicaRecord,
   type Storage,
   storeNotFound,
@@ -13,8 +14,9 @@ import {
   type TileVersion,
 } from '../storage/index.js';
 import { commitNotInLog, replicaBehind } from './errors.js';
-import { entriesSince, partOf, readManifest, readParts, readSegment, segmentName } from './log/archive.js';
-import type { CommitLog, CommittedEntry, RecordState, StoredCheckpoint } from './log/log.js';
+import { checkpointRecords, checkpointTiles, readManifest } from './log/checkpoint.js';
+import { type CommitLog, type CommittedEntry, entriesSince, type StoredCheckpoint } from './log/log.js';
+import { readSegment, recordName, segmentName, TileState } from './log/segment.js';
 import { bytesBySlot, cellSlotLookup, type PrefixLengths, SlotSet, slotTest } from './slots.js';
 
 interface ReplicaOptions {
@@ -27,6 +29,8 @@ interface ReplicaOptions {
   /** The restore that the log belongs to. */
   epochId?: string;
   metrics?: Pick<ClusterMetrics, 'rebalanceBytes' | 'rebalanceSlots'>;
+  /** Called when slots have to be loaded again, because the log no longer has all commits since. */
+  onOutdated?: () => void;
   /** Called with errors of reading the log, which is retried. */
   onFailure?: (error: unknown) => void;
 }
@@ -39,33 +43,44 @@ interface Waiter {
 
 /** Own commits that are kept until they are applied. */
 const MAX_OWN_COMMITS = 64;
+/** Records that one step changes at most, except those of a commit. */
+const PAGE_RECORDS = 250;
 
 /**
- * Invariants: Between two steps, the data folder contains exactly the tiles of `slots`, and all other records, as of commit `applied`;
- * steps run one after another. One batch changes the records and the number, so after a kill the replica resumes where it was. The index,
- * `applied` and `slots` change in one turn of the event loop. `applied` only grows, unless the log was rebuilt. The index can be read as
- * of recent earlier commits, but not from before the replica got other slots or loaded a checkpoint.
+ * Invariants: Between two steps, the data folder contains exactly the tiles of the loaded slots as of commit `applied`, and tiles of
+ * outdated slots as of any commit, which nobody may read. All other records are as of `applied`, or newer while a checkpoint is loaded.
+ * Steps run one after another. One batch changes the records, the number and the slots, so after a kill the replica resumes where it was.
+ * The index, `applied` and the slots change in one turn of the event loop. `applied` only grows, unless the log was rebuilt. The index can
+ * be read as of recent earlier commits, but not from before the replica got other slots or loaded a checkpoint.
+ *
+ * Slots and checkpoints are loaded in many short steps, so that commits do not wait long. The slots are outdated until the last step.
  */
 export class Replica {
   private readonly queue = new SerialQueue();
+  /** Slots are loaded and dropped one after another. */
+  private readonly slotQueue = new SerialQueue();
   private waiters: Waiter[] = [];
   private isClosed = false;
   private watch: Watch | undefined;
   private readonly ownCommits = new Map<string, Commit>();
-  private cachedBytes: { changes: number; bytes: Float64Array } | undefined;
+  private cachedBytes: { changes: number; bytes: Promise<Float64Array> } | undefined;
 
   private constructor(
     private readonly options: ReplicaOptions,
     private seq: number,
     private slotSet: SlotSet,
+    private outdated: SlotSet,
+    /** The restore that `seq` belongs to. */
+    private epochId: string | undefined,
   ) {}
 
   /** Opens the replica in a folder that has been in the cluster before, or in an empty one. */
   static async open(options: ReplicaOptions): Promise<Replica> {
     const state = await options.storage.replica();
-    const slots = state && SlotSet.fromText(state.slots);
-    const replica = new Replica(options, state?.applied ?? 0, slots ?? new SlotSet());
-    if (state && state.restored !== options.epochId) await replica.reset();
+    const { applied = 0, slots = '', outdated = '', restored = options.epochId } = state ?? {};
+    const sets = [SlotSet.fromText(slots), SlotSet.fromText(outdated)] as const;
+    const replica = new Replica(options, applied, ...sets, state ? state.restored : restored);
+    if (replica.epochId !== options.epochId) await replica.reset();
     return replica;
   }
 
@@ -74,7 +89,10 @@ export class Replica {
    * stay, because the tiles that come back refer to them.
    */
   private async reset(): Promise<void> {
-    await this.replaceContent(0, {}, new SlotSet());
+    await this.setSlotsAside();
+    await this.deleteRecordsExcept(new Set());
+    this.epochId = this.options.epochId;
+    await this.replicate(0, {});
   }
 
   /** The last commit that is applied. */
@@ -87,22 +105,29 @@ export class Replica {
     return this.slotSet.has(slot);
   }
 
-  /** Number of loaded slots. */
-  get slotCount(): number {
-    return this.slotSet.size;
+  /** True if the folder has no tiles but those of `slots`, which are loaded. */
+  hasOnly(slots: SlotSet): boolean {
+    return slots.size === this.slotSet.size && this.outdated.size === 0;
   }
 
+  /** The loaded slots. */
   get slots(): number[] {
     return [...this.slotSet];
   }
 
-  /** Bytes of the tiles of each loaded slot. */
-  bytesBySlot(): Float64Array {
+  /** The slots of which the folder may have tiles. */
+  get storedSlots(): number[] {
+    return [...union(this.slotSet, this.outdated)];
+  }
+
+  /** Bytes of the tiles of each loaded slot; 0 for other slots. */
+  async bytesBySlot(): Promise<Float64Array> {
     const { index } = this.options.storage;
     const { changes } = index;
     if (this.cachedBytes?.changes !== changes)
       this.cachedBytes = { changes, bytes: bytesBySlot(index, this.options.prefixLengths) };
-    return this.cachedBytes!.bytes;
+    const bytes = await this.cachedBytes!.bytes;
+    return bytes.map((sum, slot) => (this.slotSet.has(slot) ? sum : 0));
   }
 
   /** Follows the log from now on. */
@@ -176,26 +201,36 @@ export class Replica {
     });
   }
 
-  /** Loads the tiles of more slots. */
-  loadSlots(slots: Iterable<number>): Promise<void> {
-    return this.queue.run(async () => {
-      const wanted = new SlotSet([...slots].filter((slot) => !this.slotSet.has(slot)));
-      if (wanted.size === 0) return;
-      const state = await this.stateOf(wanted);
-      const { added } = state.toCommit();
-      await this.replicate(this.seq, { added: added! }, new SlotSet([...this.slotSet, ...wanted]));
-      this.options.metrics?.rebalanceSlots.inc(wanted.size);
-      this.options.metrics?.rebalanceBytes.inc(added!.reduce((sum, tile) => sum + bytesOf(tile), 0));
+  /** Loads the tiles of more slots. Rejects with the reason of `signal` if it aborts; the slots are outdated then. */
+  loadSlots(slots: Iterable<number>, signal?: AbortSignal): Promise<void> {
+    return this.slotQueue.run(async () => {
+      const { log, metrics } = this.options;
+      for (;;) {
+        const wanted = new SlotSet([...slots].filter((slot) => !this.slotSet.has(slot)));
+        if (wanted.size === 0) return;
+        const checkpoint = await log.readCheckpoint();
+        // The checkpoint may be newer than the folder, which must then catch up.
+        if (checkpoint && checkpoint.seq > this.seq) {
+          await this.catchUp();
+          continue;
+        }
+        const bytes = await this.loadCheckpointTiles(wanted, checkpoint, signal);
+        const laterBytes = await this.queue.run(() => this.completeSlots(wanted, checkpoint?.seq ?? 0));
+        metrics?.rebalanceBytes.inc(bytes + (laterBytes ?? 0));
+        if (laterBytes !== undefined) metrics?.rebalanceSlots.inc(wanted.size);
+      }
     });
   }
 
   /** Drops the tiles of slots. */
   dropSlots(slots: Iterable<number>): Promise<void> {
-    return this.queue.run(async () => {
-      const dropped = new SlotSet([...slots].filter((slot) => this.slotSet.has(slot)));
+    return this.slotQueue.run(async () => {
+      const stored = union(this.slotSet, this.outdated);
+      const dropped = new SlotSet([...slots].filter((slot) => stored.has(slot)));
       if (dropped.size === 0) return;
-      const kept = new SlotSet([...this.slotSet].filter((slot) => !dropped.has(slot)));
-      await this.replicate(this.seq, { removed: await this.tilesOf(dropped) }, kept);
+      await this.outdate(dropped);
+      await this.removeTiles(await this.versionsIn(dropped));
+      await this.queue.run(() => this.replicate(this.seq, {}, { outdated: without(this.outdated, dropped) }));
     });
   }
 
@@ -242,85 +277,163 @@ export class Replica {
     return { ...others, removed: removed.filter(isHere), added: added.filter(isHere) };
   }
 
-  private async replicate(applied: number, commit: Commit, slots = this.slotSet): Promise<void> {
-    const { storage, cluster, epochId } = this.options;
+  private async replicate(
+    applied: number,
+    commit: Commit,
+    { slots = this.slotSet, outdated = this.outdated } = {},
+  ): Promise<void> {
+    const { storage, cluster } = this.options;
+    const { epochId } = this;
     const state: ReplicaRecord = {
       cluster,
       applied,
       slots: slots.toText(),
+      ...(outdated.size > 0 && { outdated: outdated.toText() }),
       ...(epochId && { restored: epochId }),
     };
     await storage.replicate(state, commit, () => {
       this.seq = applied;
       this.slotSet = slots;
+      this.outdated = outdated;
       const due = this.waiters.filter(({ seq }) => seq <= applied);
       this.waiters = this.waiters.filter(({ seq }) => seq > applied);
       for (const { resolve } of due) resolve();
     });
   }
 
-  /** The content of some slots as of the last applied commit. */
-  private async stateOf(wanted: SlotSet): Promise<RecordState> {
-    const { log, objects } = this.options;
-    const wants = (slot: number) => wanted.has(slot);
-    for (;;) {
-      const checkpoint = await log.readCheckpoint();
-      // The checkpoint may be newer than the folder, which must then catch up.
-      if (checkpoint && checkpoint.seq > this.seq) await this.readLog();
-      const manifest = await readManifest(objects, checkpoint);
-      const parts = new Set([...wanted].map(partOf));
-      const state = await readParts(objects, manifest, wants, parts);
-      let last = checkpoint?.seq ?? 0;
-      for await (const entry of entriesSince(log, last)) {
-        if (entry.seq > this.seq) break;
-        const touched = SlotSet.fromText(entry.slots);
-        const isOf = (slot: number) => wants(slot) && touched.has(slot);
-        if ([...touched].some(wants))
-          state.apply(await readSegment(objects, segmentName(entry.segment), isOf));
-        last = entry.seq;
-      }
-      // Otherwise the log was trimmed while it was read.
-      if (last === this.seq) return state;
-    }
-  }
-
-  /** Brings the folder to the state of a later checkpoint. */
+  /** Brings the folder to the state of a later checkpoint, within a step, except for the tiles: all slots are outdated then. */
   private async load(checkpoint: StoredCheckpoint): Promise<void> {
-    const { objects } = this.options;
-    const manifest = await readManifest(objects, checkpoint);
-    const state = await readParts(objects, manifest, (slot) => this.slotSet.has(slot));
-    await this.replaceContent(checkpoint.seq, state.toCommit());
+    const { objects, onOutdated } = this.options;
+    await this.setSlotsAside();
+    const records = new Set<string>();
+    for await (const edits of checkpointRecords(objects, await readManifest(objects, checkpoint))) {
+      for (const edit of edits) records.add(recordName(edit));
+      await this.replicate(this.seq, { edits });
+    }
+    await this.deleteRecordsExcept(records);
+    await this.replicate(checkpoint.seq, {});
+    onOutdated?.();
   }
 
-  /** Brings the folder to the state that a commit makes in an empty one. */
-  private async replaceContent(
-    seq: number,
-    { added: wanted = [], edits = [] }: Commit,
-    slots = this.slotSet,
-  ): Promise<void> {
-    const { storage } = this.options;
-    // A version of a tile never changes, so tiles that are loaded already need not be written.
-    const nameOf = ({ id, version }: TileVersion) => `${id} ${version}`;
-    const known = await this.tilesOf(this.slotSet);
-    const here = new Set(known.map(nameOf));
-    const kept = new Set(wanted.map(nameOf));
-    const removed = known.filter((tile) => !kept.has(nameOf(tile)));
-    const added = wanted.filter((tile) => !here.has(nameOf(tile)));
-    const edited = new Set(edits.map(({ table, key }) => `${table}/${key}`));
+  /** Makes all slots outdated, within a step. */
+  private setSlotsAside(): Promise<void> {
+    const outdated = union(this.slotSet, this.outdated);
+    return this.replicate(this.seq, {}, { slots: new SlotSet(), outdated });
+  }
+
+  /** Deletes all records that commits edit except those with some names, within a step. */
+  private async deleteRecordsExcept(names: ReadonlySet<string>): Promise<void> {
+    const { catalogue } = this.options.storage;
+    let edits: RecordEdit[] = [];
     for (const table of REPLICATED_TABLES)
-      for await (const key of storage.catalogue[table].keys())
-        if (!edited.has(`${table}/${key}`)) edits.push({ table, key, record: null });
-    await this.replicate(seq, { removed, added, edits }, slots);
+      for await (const key of catalogue[table].keys()) {
+        if (!names.has(recordName({ table, key }))) edits.push({ table, key, record: null });
+        if (edits.length < PAGE_RECORDS) continue;
+        await this.replicate(this.seq, { edits });
+        edits = [];
+      }
+    await this.replicate(this.seq, { edits });
   }
 
-  /** The loaded tiles of some slots. */
-  private async tilesOf(slots: SlotSet) {
+  /** Makes some slots outdated, which need not be loaded. */
+  private outdate(slots: SlotSet): Promise<void> {
+    return this.queue.run(() =>
+      this.replicate(
+        this.seq,
+        {},
+        { slots: without(this.slotSet, slots), outdated: union(this.outdated, slots) },
+      ),
+    );
+  }
+
+  /** Replaces the tiles of some slots by those of a checkpoint. Returns the bytes of the added tiles. */
+  private async loadCheckpointTiles(
+    slots: SlotSet,
+    checkpoint: StoredCheckpoint | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const { objects } = this.options;
+    const stored = new SlotSet([...slots].filter((slot) => this.outdated.has(slot)));
+    await this.outdate(slots);
+    // A version of a tile never changes, so tiles that the folder has already need not be written.
+    const superseded = await this.versionsIn(stored);
+    let bytes = 0;
+    for await (const tiles of checkpointTiles(objects, await readManifest(objects, checkpoint), slots)) {
+      signal?.throwIfAborted();
+      const added: TileRecord[] = [];
+      const removed: TileVersion[] = [];
+      for (const tile of tiles) {
+        const former = superseded.get(tile.id);
+        superseded.delete(tile.id);
+        if (former?.version === tile.version) continue;
+        if (former) removed.push(former);
+        added.push(tile);
+      }
+      bytes += bytesOf(added);
+      if (added.length > 0) await this.queue.run(() => this.replicate(this.seq, { removed, added }));
+    }
+    await this.removeTiles(superseded);
+    return bytes;
+  }
+
+  /**
+   * Applies the commits after the checkpoint `since` to slots with the tiles of that checkpoint, within a step, and counts them as loaded.
+   * Returns the bytes of the added tiles; undefined if the log no longer has these commits.
+   */
+  private async completeSlots(slots: SlotSet, since: number): Promise<number | undefined> {
+    const { log, objects, storage } = this.options;
+    const state = new TileState();
+    let last = since;
+    for await (const entry of entriesSince(log, since)) {
+      if (entry.seq > this.seq) break;
+      const touched = SlotSet.fromText(entry.slots);
+      const wants = (slot: number) => slots.has(slot) && touched.has(slot);
+      if ([...touched].some(wants))
+        state.apply(await readSegment(objects, segmentName(entry.segment), wants));
+      last = entry.seq;
+    }
+    if (last !== this.seq) return undefined;
+    const { removed, added } = state.toChanges();
+    await this.replicate(
+      this.seq,
+      // Tiles that were added and removed since are not in the folder.
+      { removed: removed.filter(({ id }) => storage.index.has(id)), added },
+      { slots: union(this.slotSet, slots), outdated: without(this.outdated, slots) },
+    );
+    return bytesOf(added);
+  }
+
+  /** The versions of the tiles that the folder has in some slots, by id. */
+  private async versionsIn(slots: SlotSet): Promise<Map<string, TileVersion>> {
+    const versions = new Map<string, TileVersion>();
+    if (slots.size === 0) return versions;
     const { storage, prefixLengths } = this.options;
     const ids: string[] = [];
-    const { index } = storage;
-    index.forEach({ where: slotTest(slots, prefixLengths) }, (rows) => (row) => ids.push(rows.idOf(row)));
-    return storage.getTiles(ids);
+    await storage.index.forEach(
+      { where: slotTest(slots, prefixLengths) },
+      (rows) => (row) => ids.push(rows.idOf(row)),
+    );
+    for (let from = 0; from < ids.length; from += PAGE_RECORDS)
+      for (const { id, grid, geocode, version } of await storage.getTiles(
+        ids.slice(from, from + PAGE_RECORDS),
+      ))
+        versions.set(id, { id, grid, geocode, version });
+    return versions;
+  }
+
+  /** Removes tiles of outdated slots. */
+  private async removeTiles(versions: ReadonlyMap<string, TileVersion>): Promise<void> {
+    const tiles = [...versions.values()];
+    for (let from = 0; from < tiles.length; from += PAGE_RECORDS) {
+      const removed = tiles.slice(from, from + PAGE_RECORDS);
+      await this.queue.run(() => this.replicate(this.seq, { removed }));
+    }
   }
 }
 
-const bytesOf = ({ groups }: TileRecord) => groups.reduce((sum, { bytes }) => sum + bytes, 0);
+/** Bytes of the files of tiles. */
+const bytesOf = (tiles: TileRecord[]) =>
+  tiles.reduce((sum, { groups }) => groups.reduce((total, { bytes }) => total + bytes, sum), 0);
+
+const union = (a: SlotSet, b: SlotSet) => new SlotSet([...a, ...b]);
+const without = (a: SlotSet, b: SlotSet) => new SlotSet([...a].filter((slot) => !b.has(slot)));

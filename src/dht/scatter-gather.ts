@@ -206,8 +206,7 @@ export class ScatterGather implements OwnerQueries {
     await replica.waitForCommit(seq, Math.min(wait, LAST_CATCH_UP_MS), signal);
     for (const slot of wanted) if (!replica.hasSlot(slot)) throw slotNotHeld(slot);
     const { index }: { index: ColumnIndex } = this.storage;
-    const isAll = wanted.size === replica.slotCount;
-    const only = isAll ? undefined : slotTest(wanted, prefixLengths);
+    const only = replica.hasOnly(wanted) ? undefined : slotTest(wanted, prefixLengths);
     const scope: QueryScope = { only, key: slots, seq, signal };
     try {
       return { answer: await index.asOf(seq, () => answer(question, scope)) };

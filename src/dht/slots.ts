@@ -111,10 +111,10 @@ export function slotTest(wanted: SlotSet, prefixLengths: PrefixLengths): RunFilt
 }
 
 /** The bytes of the tiles in an index, by slot. */
-export function bytesBySlot(index: ColumnIndex, prefixLengths: PrefixLengths): Float64Array {
+export async function bytesBySlot(index: ColumnIndex, prefixLengths: PrefixLengths): Promise<Float64Array> {
   const sums = new Float64Array(SLOTS);
   const slots = rowSlotLookup(prefixLengths);
-  index.forEach({}, (rows) => {
+  await index.forEach({}, (rows) => {
     const slotOfRow = slots(rows);
     const { bytes } = rows.columns;
     return (row) => {

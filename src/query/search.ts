@@ -128,6 +128,6 @@ export async function visitRuns<T>(
     visitors.push(visitor);
     return visitor.add;
   };
-  await index.forEachInTurns(selection, visitorOf, signal);
+  await index.forEach(selection, visitorOf, signal);
   return visitors.map(({ result }) => result());
 }

@@ -284,6 +284,8 @@ export interface ReplicaRecord {
   restored?: string;
   /** The slots whose tiles the folder has as of that commit, as text of `src/dht`. */
   slots: string;
+  /** Slots of which the folder has other tiles, or not all, as text; absent if there are none. */
+  outdated?: string;
 }
 
 /** A request that must not start a second job: the job that it has started, and a digest of its content. */

@@ -3,25 +3,19 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { EtcdStore } from '../../src/coordination/index.js';
 import { SlotSet } from '../../src/dht/index.js';
-import {
-  archivedEntryName,
-  entriesSince,
-  readManifest,
-  readParts,
-  readSegment,
-  segmentName,
-} from '../../src/dht/log/archive.js';
-import { CommitLog } from '../../src/dht/log/log.js';
+import { archivedEntryName } from '../../src/dht/log/archive.js';
+import { CommitLog, entriesSince } from '../../src/dht/log/log.js';
+import { readSegment, segmentName } from '../../src/dht/log/segment.js';
 import { readIdentity } from '../../src/dht/recovery.js';
 import { type PrefixLengths, slotOfCell } from '../../src/dht/slots.js';
 import {
   Catalogue,
-  type Commit,
   type ObjectStore,
   openObjectStore,
   REPLICATED_TABLES,
   type TileRecord,
 } from '../../src/storage/index.js';
+import { type FoldedCommits, foldedCommits } from '../dht/commit-log/folded-commits.js';
 import {
   type LoggedCommit,
   type ReplicaContent,
@@ -74,7 +68,7 @@ async function compare(log: CommitLog, objects: ObjectStore, nodes: TestNode[]):
   }
   const violations = [...soundLog(first, head, entries), ...soundCopies(entries, copies)];
 
-  const state = await readParts(objects, await readManifest(objects, checkpoint), () => true);
+  const state = await foldedCommits(objects, checkpoint, []);
   for (const { seq, segment } of entries)
     try {
       state.apply(await readSegment(objects, segmentName(segment), () => true));
@@ -83,14 +77,14 @@ async function compare(log: CommitLog, objects: ObjectStore, nodes: TestNode[]):
       violations.push({ rule: 'sound log', detail, events: [] });
     }
   const { prefixLengths } = (await readIdentity(objects))!;
-  const replicas = await Promise.all(nodes.map((node) => replicaOf(node, state.toCommit(), prefixLengths)));
+  const replicas = await Promise.all(nodes.map((node) => replicaOf(node, state, prefixLengths)));
   return [...violations, ...sameReplicas(head, replicas)];
 }
 
 /** The records in the data folder of a stopped node, and those that the log has for its slots. */
 async function replicaOf(
   { name, data }: TestNode,
-  { added = [], edits = [] }: Commit,
+  { tiles, records }: FoldedCommits,
   prefixLengths: PrefixLengths,
 ): Promise<ReplicaContent> {
   const catalogue = await Catalogue.open(join(data, 'catalogue'), false);
@@ -99,9 +93,9 @@ async function replicaOf(
     const slots = SlotSet.fromText(state?.slots ?? '');
     const nameOf = ({ id }: TileRecord) => `tiles/${id}`;
     const expected = new Map<string, string>();
-    for (const tile of added)
+    for (const tile of tiles.values())
       if (slots.has(slotOfCell(tile, prefixLengths))) expected.set(nameOf(tile), textOf(tile));
-    for (const { table, key, record } of edits) expected.set(`${table}/${key}`, textOf(record));
+    for (const [name, { record }] of records) expected.set(name, textOf(record));
     const held = new Map<string, string>();
     for await (const tile of catalogue.tiles.values()) held.set(nameOf(tile), textOf(tile));
     for (const table of REPLICATED_TABLES)

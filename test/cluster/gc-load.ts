@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { EtcdStore } from '../../src/coordination/index.js';
 import { collectObjectGarbage } from '../../src/dht/garbage.js';
-import { MANIFESTS_FOLDER, writeLogCheckpoint } from '../../src/dht/log/archive.js';
+import { MANIFESTS_FOLDER, writeLogCheckpoint } from '../../src/dht/log/checkpoint.js';
 import { pruneCommittedLocks } from '../../src/dht/log/fenced-lock.js';
 import { CommitLog } from '../../src/dht/log/log.js';
 import { readIdentity } from '../../src/dht/recovery.js';

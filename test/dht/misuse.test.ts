@@ -71,7 +71,7 @@ async function refused(t: TestContext, where: Place, data: string, code: string,
 async function running(t: TestContext, where: Place, data: string, more = {}): Promise<Served> {
   const server = await serve(t, where, data, more);
   for (let tries = 0; ; tries++) {
-    const answer = await fetch(`${server.url}/health`).catch(() => undefined);
+    const answer = await fetch(`${server.url}/ready`).catch(() => undefined);
     if (answer?.ok) return server;
     assert.ok(tries < 600, server.said());
     await sleep(100);

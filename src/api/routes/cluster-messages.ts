@@ -99,7 +99,7 @@ export async function messageRoutes(
     },
   );
   server.post(STATS_PATH, internal, async (_request, reply) =>
-    replyWithChecksum(reply, nodeStats(cluster.replica)),
+    replyWithChecksum(reply, await nodeStats(cluster.replica)),
   );
   server.post(USAGE_PATH, internal, async (_request, reply) => replyWithChecksum(reply, nodeUsage()));
   await taskRoutes(server, { tasks });

@@ -98,7 +98,7 @@ async function addCluster(
   const states: Record<string, number> = { initializing: 0, available: 0, leaving: 0 };
   for (const owners of placement.slots)
     for (const { node, state } of owners) if (node === self) states[state]!++;
-  const bytes = replica.bytesBySlot().reduce((sum, one) => sum + one, 0);
+  const bytes = (await replica.bytesBySlot()).reduce((sum, one) => sum + one, 0);
   const bounds = await dependencies.logBounds();
   snapshot.gauge(
     'ready',

@@ -28,9 +28,10 @@ import {
 } from '../../storage/index.js';
 import { collectionConflict, conflictingWriter, localApplyFailed } from '../errors.js';
 import { type PrefixLengths, SlotSet } from '../slots.js';
-import { encodeSegment, LogArchive, segmentName } from './archive.js';
+import { LogArchive } from './archive.js';
 import { collectionLockName, type FencedLock, requireUnlocked } from './fenced-lock.js';
 import type { CommitConditions, CommitLog, CommittedEntry, KeyRevision, LogEntry } from './log.js';
+import { encodeSegment, segmentName } from './segment.js';
 
 /** The properties of a collection that its first ingest fixes for all nodes. */
 export interface CollectionSchema {

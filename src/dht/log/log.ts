@@ -19,7 +19,6 @@ import {
   watchLoop,
 } from '../../coordination/index.js';
 import { messageOf } from '../../errors.js';
-import type { Commit, RecordEdit, TileRecord } from '../../storage/index.js';
 import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../errors.js';
 import { committedMarker, type FencedLock, lockKey, parseLock } from './fenced-lock.js';
 
@@ -378,24 +377,14 @@ function decodeCheckpoint(kv: KeyValue): StoredCheckpoint {
   return { ...parseJsonValue<Checkpoint>(kv, ['seq', 'manifest']), revision: kv.modRevision };
 }
 
-/** The combined result of consecutive commits: the content of a checkpoint. */
-export class RecordState {
-  private readonly tiles = new Map<string, TileRecord>();
-  private readonly records = new Map<string, RecordEdit>();
-
-  /** Applies the next commit. */
-  apply({ removed = [], added = [], edits = [] }: Commit): void {
-    for (const { id } of removed) this.tiles.delete(id);
-    for (const tile of added) this.tiles.set(tile.id, tile);
-    for (const edit of edits) {
-      const key = `${edit.table}/${edit.key}`;
-      if (edit.record === null) this.records.delete(key);
-      else this.records.set(key, edit);
-    }
-  }
-
-  /** A single commit with the same result on an empty store. */
-  toCommit(): Commit {
-    return { added: [...this.tiles.values()], edits: [...this.records.values()] };
+/** Yields the entries after a commit, as far as the log has them. */
+export async function* entriesSince(log: CommitLog, seq: number): AsyncGenerator<CommittedEntry> {
+  for (let last = seq; ; ) {
+    const page = await log.readSince(last);
+    // The entries are only in a newer checkpoint, from which the caller must start.
+    if (page.kind === 'checkpoint') return;
+    yield* page.entries;
+    last = page.entries.at(-1)?.seq ?? last;
+    if (!page.more) return;
   }
 }

@@ -173,14 +173,10 @@ export class ColumnIndex {
 
   /**
    * Calls `visitorOf` for each run that has rows, and the visitor that it returns for every selected row of this run, in no
-   * particular order. Neither the visitors nor `where` change the index.
+   * particular order, in turns of the event loop (`runInTurns`). Neither the visitors nor `where` change the index. Rejects with the
+   * signal's reason if it aborts before the end.
    */
-  forEach(selection: Selection, visitorOf: (rows: IndexRun) => RowVisit): void {
-    runAtOnce(this.visit(this.views(), selection, visitorOf));
-  }
-
-  /** The same in turns of the event loop (`runInTurns`). Rejects with the signal's reason if it aborts before the end. */
-  async forEachInTurns(
+  async forEach(
     selection: Selection,
     visitorOf: (rows: IndexRun) => RowVisit,
     signal?: AbortSignal,
@@ -194,7 +190,7 @@ export class ColumnIndex {
     return runAtOnce(this.page(this.views(), query));
   }
 
-  /** The same in turns, like `forEachInTurns`. */
+  /** The same in turns, like `forEach`. */
   async queryInTurns(query: IndexQuery, signal?: AbortSignal): Promise<IndexPage> {
     const views = this.views();
     return runInTurns(this.page(views, query), { pause: () => keepAll(views), signal });

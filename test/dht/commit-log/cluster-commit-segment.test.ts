@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { segmentDamaged } from '../../../src/dht/errors.js';
-import { encodeSegment, readSegment } from '../../../src/dht/log/archive.js';
+import { encodeSegment, readSegment, SegmentReader } from '../../../src/dht/log/segment.js';
 import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/slots.js';
 import type { Commit, TileRecord } from '../../../src/storage/index.js';
 import { tile, tiles } from '../../query/tiles.js';
@@ -87,6 +87,25 @@ test('reading one slot of a large segment reads a small part of it', async () =>
   assert.ok(added!.length > 0);
   const read = reads.reduce((sum, length) => sum + length, 0);
   assert.ok(read < bytes.length / 2, `${read} of ${bytes.length} bytes`);
+});
+
+test('many tiles of one slot are read in chunks that are decoded quickly, in their order', async () => {
+  const added = Array.from({ length: 1100 }, (_, i) => tile({ scene: `s${i}`, geocode: '9q8yy' }));
+  const { bytes } = encodeSegment({ removed: added, added }, DEFAULT_PREFIX_LENGTHS);
+  const reader = await SegmentReader.open(storeOf(bytes), 'a');
+  const ids: string[] = [];
+  let removed = 0;
+  for await (const changes of reader.tiles(() => true)) {
+    assert.ok(changes.added.length <= 250);
+    assert.ok(changes.removed.length === 0 || ids.length === 0, 'removed before others are added');
+    removed += changes.removed.length;
+    ids.push(...changes.added.map(({ id }) => id));
+  }
+  assert.equal(removed, added.length);
+  assert.deepEqual(
+    ids,
+    added.map(({ id }) => id),
+  );
 });
 
 test('a truncated segment, or one with a flipped byte, is refused', async () => {

@@ -6,17 +6,11 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  LogArchive,
-  listArchived,
-  readArchived,
-  readSegment,
-  segmentName,
-  writeLogCheckpoint,
-} from '../../../src/dht/log/archive.js';
+import { LogArchive, listArchived, readArchived } from '../../../src/dht/log/archive.js';
+import { writeLogCheckpoint } from '../../../src/dht/log/checkpoint.js';
 import { listLocks } from '../../../src/dht/log/fenced-lock.js';
 import { ClusterLockManager } from '../../../src/dht/log/locks.js';
-import { CommitLog, type CommittedEntry, RecordState } from '../../../src/dht/log/log.js';
+import { CommitLog } from '../../../src/dht/log/log.js';
 import { Replica } from '../../../src/dht/replica.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../../src/dht/slots.js';
 import { TilewrightError } from '../../../src/errors.js';
@@ -37,6 +31,7 @@ import {
 } from '../../storage/sample-scenes.js';
 import { isNightly } from '../../support/nightly.js';
 import { type SharedStores, sharedStores } from '../shared-stores.js';
+import { foldedCommits } from './folded-commits.js';
 
 /** Short enough for an outage of a few requests to exceed it. A busy machine may exceed it without a fault. */
 const TIMEOUT_MS = 40;
@@ -142,8 +137,7 @@ const STEPS: ((node: Node, expected: Expected, where: SharedStores) => Promise<v
   (node, expected) => expected.after(['scene s2'], 14, () => deliver(node, 's2', 14)),
   (node, expected) => derive(node, 7, expected),
   (node, expected) => expected.after(['scene s2'], 9, () => deliver(node, 's2', 9)),
-  ({ log }, expected, { objects }) =>
-    expected.after([], 0, () => writeLogCheckpoint({ log, objects, prefixLengths })),
+  ({ log }, expected, { objects }) => expected.after([], 0, () => writeLogCheckpoint({ log, objects })),
   (node, expected) =>
     expected.after(['scene s2'], 0, () => node.storage.collections.deleteScene(COLLECTION.id, 's2')),
   ({ storage }, expected) =>
@@ -194,9 +188,13 @@ async function assertSame({ objects, coordination }: SharedStores, nodes: Node[]
   assert.ok(page.kind === 'entries');
   const { entries } = page;
   assert.deepEqual(await readArchived(objects, 0, (await listArchived(objects)).at(-1)!), entries);
-  const { added, edits } = (await folded({ objects }, entries)).toCommit();
-  const tiles = new Map(added!.map((tile) => [tile.id, tile.version]));
-  const records = new Map(edits!.map(({ table, key, record }) => [`${table} ${key}`, record as unknown]));
+  const state = await foldedCommits(
+    objects,
+    undefined,
+    entries.map(({ segment }) => segment),
+  );
+  const tiles = new Map([...state.tiles].map(([id, { version }]) => [id, version]));
+  const records = new Map([...state.records].map(([name, { record }]) => [name, record as unknown]));
   for (const { storage, replica } of nodes) {
     await replica.catchUp();
     const { ids } = storage.index.query({});
@@ -205,21 +203,11 @@ async function assertSame({ objects, coordination }: SharedStores, nodes: Node[]
     const known = new Map<string, unknown>();
     for (const table of ['collections', 'scenes', 'textures'] as const)
       for await (const key of storage.catalogue[table].keys())
-        known.set(`${table} ${key}`, await storage.catalogue[table].get(key));
+        known.set(`${table}/${key}`, await storage.catalogue[table].get(key));
     assert.deepEqual(known, sorted(records, [...known.keys()]));
   }
   const open = (await listLocks(coordination, '')).filter(({ done }) => done === undefined);
   assert.deepEqual(open, [], 'no claim is left without its holder');
-}
-
-async function folded(
-  { objects }: Pick<SharedStores, 'objects'>,
-  entries: CommittedEntry[],
-): Promise<RecordState> {
-  const state = new RecordState();
-  for (const { segment } of entries)
-    state.apply(await readSegment(objects, segmentName(segment), () => true));
-  return state;
 }
 
 /** The same map with its keys in the given order, as far as they have one. */

@@ -41,7 +41,7 @@ test('the sizes of slots follow scenes that are added, replaced and deleted, and
   const slots = [...new Set([1, 2, 3, 4].flatMap(cellsOf).map((cell) => slotOf('geohash', cell, 4)))];
   await replica.loadSlots(slots);
   await writeScene(storage, 'scene-0', 1);
-  const same = async () => assert.deepEqual(Array.from(replica.bytesBySlot()), await naive(storage));
+  const same = async () => assert.deepEqual(Array.from(await replica.bytesBySlot()), await naive(storage));
   await Promise.all([writeScene(storage, 's1', 2), writeScene(storage, 's2', 3)]);
   await same();
   assert.ok((await naive(storage)).some((bytes) => bytes > 0));

@@ -18,7 +18,7 @@ const cells = fc.oneof(
 
 test('the slot of a row is that of its cell, for any order and precision', () => {
   fc.assert(
-    fc.property(fc.array(cells, { maxLength: 60 }), fc.boolean(), (all, isSorted) => {
+    fc.asyncProperty(fc.array(cells, { maxLength: 60 }), fc.boolean(), async (all, isSorted) => {
       const index = new ColumnIndex();
       const records = all.map(({ grid, geocode }, i) => ({
         ...{
@@ -43,7 +43,7 @@ test('the slot of a row is that of its cell, for any order and precision', () =>
       index.add(records as TileRecord[]);
       if (isSorted) index.compactTail();
       const slots = rowSlotLookup(DEFAULT_PREFIX_LENGTHS);
-      index.forEach({}, (rows) => {
+      await index.forEach({}, (rows) => {
         const slotOfRow = slots(rows);
         const check = (row: number) => {
           const { grid, geocode } = rows.cellOf(row);

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { LevelStore } from '../../../src/coordination/level-store.js';
-import { writeLogCheckpoint } from '../../../src/dht/log/archive.js';
+import { writeLogCheckpoint } from '../../../src/dht/log/checkpoint.js';
 import { CommitLog } from '../../../src/dht/log/log.js';
 import { restoreCoordination } from '../../../src/dht/recovery.js';
 import { SLOTS } from '../../../src/dht/slots.js';
@@ -35,9 +35,8 @@ test('a store that is copied while nodes write has every commit from before the 
   skip: noRsync,
 }, async (t) => {
   const where = await sharedStores(t);
-  const { storage, cluster } = await startMember(where, 'a');
+  const { storage } = await startMember(where, 'a');
   const log = new CommitLog(where.coordination);
-  const { prefixLengths } = cluster;
   /** The deliveries of each scene, in order. */
   const written: number[][] = Array.from({ length: SCENES }, () => []);
   let n = 0;
@@ -45,7 +44,7 @@ test('a store that is copied while nodes write has every commit from before the 
     n++;
     await writeScene(storage, `s${n % SCENES}`, n);
     written[n % SCENES]!.push(n);
-    if (n % 7 === 0) await writeLogCheckpoint({ log, objects: where.objects, prefixLengths });
+    if (n % 7 === 0) await writeLogCheckpoint({ log, objects: where.objects });
   };
   while (n < 20) await write();
   const before = written.map((deliveries) => deliveries.at(-1)!);

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { LevelStore } from '../../../src/coordination/level-store.js';
-import { archivedEntryName, listArchived, writeLogCheckpoint } from '../../../src/dht/log/archive.js';
+import { archivedEntryName, listArchived } from '../../../src/dht/log/archive.js';
+import { writeLogCheckpoint } from '../../../src/dht/log/checkpoint.js';
 import { CommitLog } from '../../../src/dht/log/log.js';
 import { restoreCoordination } from '../../../src/dht/recovery.js';
 import { SLOTS } from '../../../src/dht/slots.js';
@@ -40,7 +41,6 @@ async function written(where: SharedStores): Promise<Map<string, number>> {
       await writeLogCheckpoint({
         log: new CommitLog(where.coordination),
         objects: where.objects,
-        prefixLengths: a.cluster.prefixLengths,
       });
   }
   await until(

@@ -1,12 +1,14 @@
 /** Several nodes in one process, with their own folders, one tile store and one coordination store. */
 import assert from 'node:assert/strict';
+import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { writeLogCheckpoint } from '../../../src/dht/log/archive.js';
+import { type Cluster, ScatterGather } from '../../../src/dht/index.js';
+import { writeLogCheckpoint } from '../../../src/dht/log/checkpoint.js';
 import { ClusterLockManager } from '../../../src/dht/log/locks.js';
 import { CommitLog } from '../../../src/dht/log/log.js';
 import { Replica } from '../../../src/dht/replica.js';
-import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../../src/dht/slots.js';
+import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, SlotSet, slotOf } from '../../../src/dht/slots.js';
 import { type Commit, Storage, type TileRecord } from '../../../src/storage/index.js';
 import { bytesOf, COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
 import { type SharedStores, sharedStores } from '../shared-stores.js';
@@ -21,6 +23,7 @@ async function startNode(
   { folder, objects, coordination, stops }: SharedStores,
   id: string,
   onReplicate: (commit: Commit) => void = () => {},
+  epochId?: string,
 ): Promise<Node> {
   const dir = join(folder, id);
   const storage = await Storage.open(dir, { reserve: 0 });
@@ -32,7 +35,8 @@ async function startNode(
   const log = new CommitLog(coordination);
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);
-  const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths, onFailure });
+  const shared = { storage, objects, log, prefixLengths };
+  const replica = await Replica.open({ ...shared, cluster: 'c', onFailure, ...(epochId && { epochId }) });
   storage.enterCluster(
     new ClusterLockManager({ storage, coordination, log, objects, replica, prefixLengths, ownerLabel: id }),
     objects,
@@ -81,6 +85,7 @@ async function assertHolds(
   );
   for (const { storage, replica } of nodes) {
     await replica.catchUp();
+    await replica.loadSlots(replica.storedSlots);
     const own = expected.filter((tile) => replica.hasSlot(slotOfTile(tile)));
     const { ids } = storage.index.query({});
     assert.deepEqual(ids.toSorted(), own.map(({ id }) => id).sort());
@@ -118,7 +123,6 @@ test('whatever nodes write, delete and replace at the same time, each has its sl
       await writeLogCheckpoint({
         log: new CommitLog(cluster.coordination),
         objects: cluster.objects,
-        prefixLengths,
       });
   }
   await nodes[0]!.storage.collections.deleteScene(COLLECTION.id, 'first-1');
@@ -161,7 +165,7 @@ test('a disconnected node catches up from the log, or from a checkpoint if the l
   await a.storage.collections.deleteScene(COLLECTION.id, 's2');
   scenes.delete('s2');
   const log = new CommitLog(cluster.coordination, 0);
-  const seq = await writeLogCheckpoint({ log, objects: cluster.objects, prefixLengths });
+  const seq = await writeLogCheckpoint({ log, objects: cluster.objects });
   assert.equal(seq, a.replica.applied);
   await write('s4', 5);
   b = await startNode(cluster, 'b');
@@ -183,7 +187,7 @@ test('a node one commit behind a checkpoint reads only that commit; a node far b
     await b.close();
     await write(`late-${n}`, n);
     const log = new CommitLog(cluster.coordination, keptEntries);
-    await writeLogCheckpoint({ log, objects: cluster.objects, prefixLengths });
+    await writeLogCheckpoint({ log, objects: cluster.objects });
     let tiles = 0;
     b = await startNode(cluster, 'b', ({ added = [], removed = [] }) => {
       tiles += added.length + removed.length;
@@ -205,7 +209,7 @@ test('a lagging node starts although an older version of the program has removed
   await b.close();
   await write('s1', 2);
   await write('s2', 3);
-  await writeLogCheckpoint({ log: new CommitLog(coordination), objects, prefixLengths });
+  await writeLogCheckpoint({ log: new CommitLog(coordination), objects });
   // Older versions do not trim the log before they collect garbage.
   const segments: string[] = [];
   for await (const { name } of objects.list('catalogue/segments/')) segments.push(name);
@@ -230,11 +234,164 @@ test('a node that loads slots while it is slightly behind a checkpoint applies t
   edits = 0;
   await write('late', 21);
   const log = new CommitLog(cluster.coordination);
-  await writeLogCheckpoint({ log, objects: cluster.objects, prefixLengths });
+  await writeLogCheckpoint({ log, objects: cluster.objects });
   await b.replica.loadSlots(everySlot);
   assert.equal(edits, 1, 'of the commit that it lacked');
   await assertHolds(cluster, [b], scenes);
 });
+
+/** Starts a replica whose folder cannot be changed after `steps` steps, as if the node was killed then. Returns false if it was. */
+async function endsWithin(
+  { folder, objects, coordination }: SharedStores,
+  id: string,
+  steps: number,
+  epochId: string | undefined,
+  work: (replica: Replica, storage: Storage) => Promise<void>,
+): Promise<boolean> {
+  const storage = await Storage.open(join(folder, id), { reserve: 0 });
+  const killed = new Error('killed');
+  const replicate = storage.replicate.bind(storage);
+  let left = steps;
+  storage.replicate = async (...all) => {
+    if (left-- === 0) throw killed;
+    return replicate(...all);
+  };
+  const log = new CommitLog(coordination);
+  const options = { storage, objects, log, cluster: 'c', prefixLengths, ...(epochId && { epochId }) };
+  try {
+    const replica = await Replica.open(options);
+    await work(replica, storage);
+    return true;
+  } catch (error) {
+    assert.equal(error, killed);
+    return false;
+  } finally {
+    await storage.close();
+  }
+}
+
+for (const epochId of [undefined, 'restored'])
+  test(`a node that ends at any step of loading a checkpoint has the right records after the next start${epochId ? ', after a restore' : ''}`, async (t) => {
+    const cluster = await sharedStores(t);
+    const a = await startNode(cluster, 'a');
+    const { scenes, write } = writerOf(a);
+    for (let n = 1; n <= 5; n++) await write(`s${n}`, n);
+    const b = await startNode(cluster, 'b');
+    await b.replica.loadSlots(everySlot);
+    await b.close();
+    await write('s1', 11);
+    await write('s6', 12);
+    await a.storage.collections.deleteScene(COLLECTION.id, 's3');
+    scenes.delete('s3');
+    const log = new CommitLog(cluster.coordination, 0);
+    await writeLogCheckpoint({ log, objects: cluster.objects });
+    await write('s2', 13);
+
+    let steps = 0;
+    for (let isDone = false; !isDone; steps++) {
+      const id = `b-${steps}`;
+      await cp(join(cluster.folder, 'b'), join(cluster.folder, id), { recursive: true });
+      isDone = await endsWithin(cluster, id, steps, epochId, async (replica) => {
+        await replica.catchUp();
+        await replica.loadSlots(everySlot);
+      });
+      const next = await startNode(cluster, id, undefined, epochId);
+      await next.replica.loadSlots(everySlot.filter((slot) => slot % 2 === 0));
+      await assertHolds(cluster, [next], scenes);
+      await next.close();
+    }
+    assert.ok(steps > 8, `${steps} steps`);
+  });
+
+test('a node that ends at any step of dropping slots answers for the others only', async (t) => {
+  const cluster = await sharedStores(t);
+  const a = await startNode(cluster, 'a');
+  const { scenes, write } = writerOf(a);
+  for (let n = 1; n <= 5; n++) await write(`s${n}`, n);
+  const b = await startNode(cluster, 'b');
+  await b.replica.loadSlots(everySlot);
+  await b.close();
+  const isKept = (slot: number) => slot % 3 === 0;
+  const kept = everySlot.filter(isKept);
+  let leftovers = 0;
+  for (let steps = 0, isDone = false; !isDone; steps++) {
+    const id = `b-${steps}`;
+    await cp(join(cluster.folder, 'b'), join(cluster.folder, id), { recursive: true });
+    isDone = await endsWithin(cluster, id, steps, undefined, async (replica, storage) => {
+      await replica.catchUp();
+      const dropped = replica.dropSlots(everySlot.filter((slot) => !isKept(slot)));
+      const hasDropped = await dropped.then(
+        () => true,
+        () => false,
+      );
+      const everything = storage.index.query({}).ids;
+      const answered = await idsOf(storage, replica, kept);
+      const expected = (await storage.getTiles(everything)).filter((tile) => isKept(slotOfTile(tile)));
+      assert.deepEqual(answered.toSorted(), expected.map(({ id }) => id).sort());
+      if (hasDropped) assert.deepEqual(everything.toSorted(), answered.toSorted());
+      else if (!replica.hasSlot(1)) leftovers += everything.length - answered.length;
+      await dropped;
+    });
+    const next = await startNode(cluster, id);
+    await next.replica.loadSlots(everySlot);
+    await assertHolds(cluster, [next], scenes);
+    await next.close();
+  }
+  assert.ok(leftovers > 0);
+});
+
+/** The ids of the tiles with which a node answers for some slots. */
+async function idsOf(storage: Storage, replica: Replica, slots: number[]): Promise<string[]> {
+  const owners = new ScatterGather(
+    storage,
+    { replica, prefixLengths } as unknown as Cluster,
+    undefined as never,
+  );
+  owners.register<null, string[]>(
+    { name: 'ids', question: () => undefined, answer: () => undefined },
+    async (_, { only }) => storage.index.query(only ? { where: only } : {}).ids,
+  );
+  const asked = new SlotSet(slots).toText();
+  const { answer, error } = await owners.handle({
+    ...{ kind: 'ids', question: null, slots: asked, seq: replica.applied, wait: 0 },
+  });
+  assert.equal(error, undefined);
+  return answer as string[];
+}
+
+test('commits are applied while slots are loaded', async (t) => {
+  const cluster = await sharedStores(t);
+  const a = await startNode(cluster, 'a');
+  const { scenes, write } = writerOf(a);
+  for (let n = 1; n <= 5; n++) await write(`s${n}`, n);
+  await writeLogCheckpoint({ log: new CommitLog(cluster.coordination), objects: cluster.objects });
+  let commits = 0;
+  const get: typeof cluster.objects.get = async (name, ...rest) => {
+    if (name.startsWith('catalogue/parts/')) {
+      commits++;
+      await write(`s${commits}`, 20 + commits);
+      await write(`late-${commits}`, 30 + commits);
+      await b.replica.waitForCommit(a.replica.applied, 60_000);
+    }
+    return cluster.objects.get(name, ...rest);
+  };
+  const b = await startNode({ ...cluster, objects: withMethod(cluster.objects, 'get', get) }, 'b');
+  for (let first = 0; first < SLOTS; first += SLOTS / 4)
+    await b.replica.loadSlots(everySlot.slice(first, first + SLOTS / 4));
+  assert.equal(commits, 4, 'each time, the delta is read once');
+  await assertHolds(cluster, [b], scenes);
+});
+
+/** The same object with another method. */
+function withMethod<T extends object, K extends keyof T>(object: T, name: K, method: T[K]): T {
+  return new Proxy(object, {
+    get(target, key) {
+      if (key === name) return method;
+      const value = Reflect.get(target, key) as unknown;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
 
 test('a checkpoint ends although commits keep arriving, and is written once', async (t) => {
   const cluster = await sharedStores(t);
@@ -247,15 +404,9 @@ test('a checkpoint ends although commits keep arriving, and is written once', as
     if (isAnother(name)) await writeScene(a.storage, `s${++commits}`, 1);
     return objects.put(name, ...rest);
   };
-  const busy = new Proxy(objects, {
-    get(target, key) {
-      if (key === 'put') return put;
-      const value = Reflect.get(target, key) as unknown;
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
+  const busy = withMethod(objects, 'put', put);
   const log = new CommitLog(cluster.coordination);
-  const seq = await writeLogCheckpoint({ log, objects: busy, prefixLengths });
+  const seq = await writeLogCheckpoint({ log, objects: busy });
   assert.equal(seq, 1);
   const manifests: string[] = [];
   for await (const { name } of objects.list('catalogue/manifests/')) manifests.push(name);

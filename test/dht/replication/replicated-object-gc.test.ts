@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { collectObjectGarbage } from '../../../src/dht/garbage.js';
 import { importFolder } from '../../../src/dht/import.js';
-import { readManifest, writeLogCheckpoint } from '../../../src/dht/log/archive.js';
+import { readManifest, segmentsOf, writeLogCheckpoint } from '../../../src/dht/log/checkpoint.js';
 import { CommitLog } from '../../../src/dht/log/log.js';
 import { SLOTS } from '../../../src/dht/slots.js';
 import {
@@ -48,6 +48,8 @@ async function assertWhole(
   { storage, cluster }: RunningMember,
 ): Promise<Set<string>> {
   await cluster.replica.catchUp();
+  const { replica } = cluster;
+  await until('no slot is outdated', () => replica.storedSlots.length === replica.slots.length);
   const files = new Set<string>();
   const { ids } = storage.index.query({});
   for (const tile of await storage.getTiles(ids))
@@ -160,8 +162,8 @@ async function assertTidy(where: SharedStores, node: RunningMember): Promise<voi
     files,
   );
   const checkpoint = await new CommitLog(coordination).readCheckpoint();
-  const parts = (await readManifest(objects, checkpoint)).filter((part) => part !== null);
-  assert.deepEqual((await names(objects, 'catalogue/parts/')).sort(), parts.sort());
+  const segments = segmentsOf(await readManifest(objects, checkpoint));
+  assert.deepEqual((await names(objects, 'catalogue/parts/')).sort(), segments.sort());
   assert.deepEqual(await names(objects, 'catalogue/manifests/'), [checkpoint!.manifest]);
   assert.deepEqual(await names(objects, 'catalogue/log/'), []);
   assert.deepEqual(await names(objects, 'catalogue/segments/'), []);

@@ -136,7 +136,7 @@ test('the limit keeps the newest, and returns the cursor of the last one', () =>
   }
 });
 
-test('columns have the fields of a tile', () => {
+test('columns have the fields of a tile', async () => {
   const index = new ColumnIndex();
   const record = tile({
     grid: 'quadtile',
@@ -148,7 +148,7 @@ test('columns have the fields of a tile', () => {
     platform: 'p',
   });
   index.add([record, tile({ id: 'y' })]);
-  index.forEach({ ids: ['y'] }, ({ columns, platforms }) => (row) => {
+  await index.forEach({ ids: ['y'] }, ({ columns, platforms }) => (row) => {
     assert.equal(columns.platform[row], platforms.codeOf(null));
     assert.ok(Number.isNaN(columns.cloud[row]));
   });
