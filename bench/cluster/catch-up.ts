@@ -1,9 +1,10 @@
 /** The work of a checkpoint after few changes, and of a node that loads slots or is far behind: CPU time, longest turn, memory. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { ALL_SLOTS } from '../../src/dht/index.js';
-import type { TileRecord } from '../../src/storage/index.js';
+import { Storage, type TileRecord } from '../../src/storage/index.js';
 import { wholeRecords } from '../search/search-data.js';
 import type { Tiles } from '../search/tile-rows.js';
 import { type BenchResult, result } from '../support/bench.js';
@@ -47,8 +48,10 @@ export async function measureCatchUp(
   await reader.close();
   await commitScattered(writer, tiles, 2);
   await writer.checkpoint();
+  // A node opens its folder before it joins.
+  const storage = await Storage.open(join(place.folder, 'reader'), { reserve: 0 });
   await measure(`a folder behind the log by ${SCATTERED} tiles loads ${tiles.name} again`, async () => {
-    reader = await openWriter(place, { name: 'reader' });
+    reader = await openWriter(place, { name: 'reader', storage });
     await loadAll(reader);
   });
   const { size } = reader.storage.index;

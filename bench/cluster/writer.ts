@@ -20,10 +20,14 @@ export interface Writer {
   close(): Promise<void>;
 }
 
-/** `name`: of its data folder. `keptEntries`: how many entries before a checkpoint stay in the log. */
+/** `name`: of its data folder, which `storage` has already opened. `keptEntries`: how many entries before a checkpoint stay in the log. */
 export async function openWriter(
   place: Place,
-  { name = 'writer', keptEntries }: { name?: string; keptEntries?: number } = {},
+  {
+    name = 'writer',
+    storage: opened,
+    keptEntries,
+  }: { name?: string; storage?: Storage; keptEntries?: number } = {},
 ): Promise<Writer> {
   const dir = join(place.folder, name);
   await mkdir(dir, { recursive: true });
@@ -31,7 +35,7 @@ export async function openWriter(
   const coordination = new EtcdStore(place.etcd.urls, 'default');
   const log = new CommitLog(coordination, keptEntries);
   const { id, prefixLengths } = await openClusterIdentity(objects, coordination, log);
-  const storage = await Storage.open(dir, { reserve: 0 });
+  const storage = opened ?? (await Storage.open(dir, { reserve: 0 }));
   const shared = { objects, log, prefixLengths };
   const replica = await Replica.open({ ...shared, storage, cluster: id });
   const claims = new ClusterLockManager({

@@ -141,6 +141,7 @@ interface RegisteredKind {
 }
 
 export class ScatterGather implements OwnerQueries {
+  readonly asksOtherNodes = true;
   private readonly kinds = new Map<string, RegisteredKind>();
 
   constructor(
@@ -383,6 +384,8 @@ export interface QueryKind {
 export interface OwnerQueries {
   /** Increases with every change of the data: answers at the same number are still valid. */
   readonly changes: number;
+  /** True if answers may come from other nodes, as messages. */
+  readonly asksOtherNodes: boolean;
   /** Registers a kind of query, which this node answers with `answer`. Returns the function that asks all owners. */
   register<Q, A>(kind: QueryKind, answer: QueryHandler<Q, A>): ScatterQuery<Q, A>;
 }
@@ -396,6 +399,7 @@ export function localQueries(index: { readonly changes: number }): OwnerQueries 
     get changes() {
       return index.changes;
     },
+    asksOtherNodes: false,
     register:
       ({ prepare }, answer) =>
       async (question, _bounds, { signal } = {}) => {

@@ -74,7 +74,7 @@ const SEARCH_QUERY = kindWithFilter({
         // JSON has no infinity.
         limit: nullable(COUNT),
       },
-      { after: CURSOR_SCHEMA },
+      { after: CURSOR_SCHEMA, count: { type: 'boolean' } },
     ),
   ),
   answer: (answer) => checkFound(answer) ?? checkEncodedTiles((answer as { tiles: unknown }).tiles),
@@ -170,6 +170,9 @@ export interface PartialAnswer {
   unanswered?: number[];
 }
 
+/** Tiles in an answer of another node: encoding and decoding them takes about 40 ms of each event loop. */
+const ANSWER_TILES = 500;
+
 export interface FoundTiles extends SearchPage, PartialAnswer {
   /** The records of the page, in its order, without tiles that were removed in the meantime. */
   tiles: TileRecord[];
@@ -197,7 +200,10 @@ export class TileFinder {
     PartialAnswer & { contents: ReadonlyMap<string, CollectionSummariesWithTiles> }
   >;
 
-  constructor(storage: Storage, owners: OwnerQueries) {
+  constructor(
+    storage: Storage,
+    private readonly owners: OwnerQueries,
+  ) {
     this.search = owners.register(SEARCH_QUERY, async ({ limit, ...search }, { seq, ...scope }) => {
       // JSON has no infinity.
       const hits = await searchIndex(storage.index, { ...search, limit: limit ?? Infinity }, scope);
@@ -244,18 +250,50 @@ export class TileFinder {
     });
   }
 
-  /** A page of tiles. Throws the errors of `searchIndex`. */
+  /** A page of tiles, as of one commit. Throws the errors of `searchIndex`. */
   async find(search: Search, signal?: AbortSignal): Promise<FoundTiles> {
+    const limits = this.owners.asksOtherNodes ? [ANSWER_TILES, ANSWER_TILES, Infinity] : [Infinity];
+    for (const most of limits) {
+      const found = await this.findInParts(search, most, signal);
+      if (found) return found;
+    }
+    throw new Error('a single answer of each node is as of one commit');
+  }
+
+  /**
+   * A page of tiles from answers with at most `most` tiles of each node. Returns undefined if the later ones would not be as of the commit
+   * of the first one.
+   */
+  private async findInParts(
+    search: Search,
+    most: number,
+    signal: AbortSignal | undefined,
+  ): Promise<FoundTiles | undefined> {
     const bounds = () => this.boundsOf(search.filter);
-    const { answers, unanswered } = await this.search(search, bounds, { signal });
-    const page = toSearchPage(
-      mergeHits(
+    const tiles: TileRecord[] = [];
+    const unanswered = new Set<number>();
+    const all: SearchHits = { places: [], matched: 0, more: true };
+    let commit: number | undefined;
+    for (let isFirst = true; isFirst || (all.more && all.places.length < search.limit); isFirst = false) {
+      const limit = Math.min(most, search.limit - all.places.length);
+      const part = isFirst
+        ? { ...search, limit }
+        : { ...search, limit, after: all.places.at(-1), count: false };
+      const gathered = await this.search(part, bounds, { seq: commit, signal });
+      if (!isFirst && gathered.seq !== commit) return undefined;
+      commit = gathered.seq;
+      const { answers } = gathered;
+      const hits = mergeHits(
         answers.map(({ found }) => found),
-        search,
-      ),
-      search,
-    );
-    return { ...page, tiles: inOrder(page.ids, answers), ...partialAnswer(unanswered) };
+        part,
+      );
+      if (isFirst) all.matched = hits.matched;
+      all.more = hits.more;
+      for (const place of hits.places) all.places.push(place);
+      for (const tile of inOrder(hits.places, answers)) tiles.push(tile);
+      for (const slot of gathered.unanswered) unanswered.add(slot);
+    }
+    return { ...toSearchPage(all, search), tiles, ...partialAnswer([...unanswered]) };
   }
 
   /** The record of a tile; undefined if it does not exist. Throws TW_QUERY_UNANSWERED if no node can tell. */
@@ -291,9 +329,9 @@ export class TileFinder {
 export const partialAnswer = (unanswered: number[]): PartialAnswer =>
   unanswered.length > 0 ? { unanswered } : {};
 
-function inOrder(ids: string[], answers: SearchAnswer[]): TileRecord[] {
+function inOrder(places: { id: string }[], answers: SearchAnswer[]): TileRecord[] {
   const [first, ...others] = answers;
   if (others.length === 0) return first ? decodeTiles(first.tiles) : [];
   const byId = new Map(answers.flatMap(({ tiles }) => decodeTiles(tiles)).map((tile) => [tile.id, tile]));
-  return ids.flatMap((id) => byId.get(id) ?? []);
+  return places.flatMap(({ id }) => byId.get(id) ?? []);
 }

@@ -37,6 +37,8 @@ export interface Search {
   limit: number;
   /** The page begins after this cursor. */
   after: Cursor | undefined;
+  /** False if the number of matching tiles is not needed, which saves time. */
+  count?: boolean;
 }
 
 /** The first tiles of a search, and the number of all. `places` is part of a message between nodes. */
@@ -63,14 +65,14 @@ export function createSearch(
  */
 export async function searchIndex(
   index: ColumnIndex,
-  { filter, order, limit, after }: Search,
+  { filter, order, limit, after, count }: Search,
   { only, signal }: { only?: RunFilter | undefined; signal?: AbortSignal | undefined } = {},
 ): Promise<SearchHits> {
   const plan = compileFilter(filter);
   checkWork(plan, index);
   const { test, ranges, ids, time, isTimeOnly } = plan;
   const where = andTests(isTimeOnly ? undefined : test, only);
-  const query = { where, ranges, ids, time, order, after, limit, withCursors: true };
+  const query = { where, ranges, ids, time, order, after, limit, count, withCursors: true };
   const { cursors, matched, next } = await index.queryInTurns(query, signal);
   return { places: cursors!, matched, more: next !== undefined };
 }

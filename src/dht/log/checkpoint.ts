@@ -27,7 +27,7 @@ const PART_COUNT = SLOTS / PART_SLOTS;
 const CONCURRENT_READS = 4;
 /** A checkpoint is written after this many bytes of segments, before more of the log is read, so that memory stays bounded. */
 const MAX_CHECKPOINT_BYTES = 2 ** 25;
-/** Fewer bytes are merged at once on this thread: about 20 ms, while a thread takes longer to start. */
+/** As long as no thread is started, fewer bytes are merged on this thread, in about 20 ms; the start of a thread takes longer. */
 const MERGE_HERE_BYTES = 2 ** 16;
 /** Deltas are merged into the parts when they exceed this share of the bytes of the parts, within these limits. */
 const MAX_DELTA_SHARE = 0.25;
@@ -231,7 +231,7 @@ class CheckpointWriter {
 
   private async merge(slices: SegmentSlice[], isComplete: boolean): Promise<Uint8Array> {
     const bytes = slices.reduce((sum, slice) => sum + slice.bytes.length, 0);
-    if (bytes < MERGE_HERE_BYTES) return mergeSegments(slices, isComplete);
+    if (!this.pool && bytes < MERGE_HERE_BYTES) return mergeSegments(slices, isComplete);
     this.pool ??= new TaskPool(new URL('./merge-worker.bundle.js', import.meta.url), 1);
     const transfer = slices.map((slice) => slice.bytes.buffer as ArrayBuffer);
     return this.pool.run({ kind: 'merge', slices, isComplete }, { transfer });

@@ -15,7 +15,8 @@ import { type OwnerRequest, ScatterGather } from '../../../src/dht/scatter-gathe
 import { Signatures } from '../../../src/dht/signatures.js';
 import { SLOTS } from '../../../src/dht/slots.js';
 import { messageOf, TilewrightError } from '../../../src/errors.js';
-import { Storage } from '../../../src/storage/index.js';
+import { createSearch, parseFilter, TileFinder } from '../../../src/query/index.js';
+import { Storage, type TileRecord } from '../../../src/storage/index.js';
 import { listOf, messageCheck, TEXT } from '../../../src/utils/json-schema.js';
 import { COLLECTION, writeScene } from '../../storage/sample-scenes.js';
 import { type SharedStores, sharedStores } from '../shared-stores.js';
@@ -36,17 +37,22 @@ interface Node {
   cancelled: string[];
   /** Node b does not know the word "new". */
   words: ScatterQuery<string, string>;
+  finder: TileFinder;
+  /** Awaited before the node answers another one. */
+  beforeAnswer: { current: (request: OwnerRequest) => Promise<void> };
 }
 
 async function start(place: SharedStores, id: string): Promise<Node> {
   const { folder, objects, coordination, stops } = place;
+  const beforeAnswer: Node['beforeAnswer'] = { current: async () => {} };
   const server = createServer((request, response) => {
     const send = (status: number, answer: unknown) => {
       const bytes = Buffer.from(JSON.stringify(answer));
       response.writeHead(status, { [CHECKSUM_HEADER]: crc32(bytes) }).end(bytes);
     };
     json(request)
-      .then((body) => {
+      .then(async (body) => {
+        await beforeAnswer.current(body as OwnerRequest);
         const gone = new AbortController();
         response.once('close', () => gone.abort(new Error('closed')));
         return owners.handle(body as OwnerRequest, gone.signal);
@@ -100,7 +106,8 @@ async function start(place: SharedStores, id: string): Promise<Node> {
     await cluster.close();
     await storage.close();
   });
-  return { storage, cluster, tiles, words, endless, cancelled };
+  const finder = new TileFinder(storage, owners);
+  return { storage, cluster, tiles, words, endless, cancelled, finder, beforeAnswer };
 }
 
 async function twoNodes(place: SharedStores): Promise<[Node, Node]> {
@@ -141,6 +148,68 @@ test('a query is answered as of its commit, whether earlier or about to arrive',
   const [coming] = await Promise.all([askAll(b, next), writeScene(a.storage, 'late', 20)]);
   assert.deepEqual(coming, await askAll(a));
   assert.equal(coming.seq, next);
+});
+
+test('a large page comes in answers of bounded size, as of one commit', async (t) => {
+  const place = await sharedStores(t);
+  const [a, b] = await twoNodes(place);
+  await writeScene(a.storage, 's', 7);
+  const [like] = await a.storage.getTiles(a.storage.index.query({ limit: 1 }).ids);
+  const commit = async (added: TileRecord[]) => {
+    const lock = await a.cluster.locks.lockShared();
+    await lock.commit(async () => ({ added }));
+    await lock.release();
+  };
+  const tileOf = (i: number): TileRecord => {
+    const geocode = '9q8yy c2b2n drt2z u4pru 6gyf4 s0000 xn774 r3gx2'.split(' ')[i % 8]!;
+    const scene = `many-${i}`;
+    return { ...like!, id: `${COLLECTION.id}_${scene}_g${geocode}`, scene, geocode, start: i, end: i };
+  };
+  const tiles = Array.from({ length: 2000 }, (_, i) => tileOf(i));
+  await commit(tiles);
+  await b.cluster.replica.catchUp();
+
+  const filter = parseFilter({ datetime: '1970-01-01T00:00:00Z/1970-01-01T00:00:01.990Z' });
+  const naive = tiles.slice(0, 1991);
+  let largest = 0;
+  let later = 5000;
+  let isWriting = false;
+  b.beforeAnswer.current = async ({ question }) => {
+    largest = Math.max(largest, (question as { limit: number | null }).limit ?? Infinity);
+    if (isWriting) await commit([{ ...tileOf(later++), start: 1989, end: 1989 }]);
+  };
+  for (isWriting of [false, true])
+    for (const limit of [0, 1, 499, 500, 501, 1600, 1990, 1991, 5000, Infinity]) {
+      const present = later - 5000;
+      const order = [{ column: 'id', descending: true }] as const;
+      const {
+        numberMatched,
+        ids,
+        tiles: found,
+        next,
+      } = await a.finder.find(createSearch(filter, { limit, order }));
+      const count = Math.min(limit, naive.length + present);
+      assert.equal(numberMatched, naive.length + present);
+      assert.equal(ids.length, count);
+      assert.deepEqual(ids, ids.toSorted().reverse());
+      assert.deepEqual(
+        found.map(({ id }) => id),
+        ids,
+      );
+      assert.equal(new Set(ids).size, count);
+      assert.equal(next !== undefined, limit > 0 && count < naive.length + present);
+      if (present === 0)
+        assert.deepEqual(
+          ids,
+          naive
+            .map(({ id }) => id)
+            .sort()
+            .reverse()
+            .slice(0, limit),
+        );
+      await b.cluster.replica.catchUp();
+    }
+  assert.ok(largest <= 500 && later > 5010, `${largest}, ${later}`);
 });
 
 test('if an owner has got slots after the commit of a query, the query is answered as of a later one', async (t) => {
