@@ -2,6 +2,7 @@
  * Segments: objects in the tile store with changes of records, grouped by slot, so that a node reads only those of its own slots. A commit
  * is one segment; a checkpoint consists of segments with the combined result of many commits.
  */
+import { setImmediate } from 'node:timers/promises';
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 import {
   type Commit,
@@ -31,6 +32,8 @@ const MAX_READ_BYTES = 2 ** 22;
 const MAX_JSON_BYTES = 2 ** 29;
 /** Records in a chunk: decoding a chunk blocks the event loop for about 20 ms. */
 const CHUNK_RECORDS = 250;
+/** Chunks of one read are passed on for so long before the event loop has its turn. */
+const TURN_MS = 4;
 /** Versions of removed tiles in a chunk. */
 const CHUNK_REMOVED = 5000;
 
@@ -238,7 +241,12 @@ export class SegmentReader {
         from + length <= this.start.length
           ? this.start.subarray(from, from + length)
           : await this.objects.get(this.name, { offset: from, length });
+      let turnBegan = performance.now();
       for (const chunk of run) {
+        if (performance.now() - turnBegan > TURN_MS) {
+          await setImmediate();
+          turnBegan = performance.now();
+        }
         const json = bytes.subarray(chunk.offset - first, chunk.offset - first + chunk.bytes);
         if (json.length !== chunk.bytes || crc32(json) !== chunk.crc32)
           throw segmentDamaged(this.name, `a chunk of slot ${chunk.slot} has another checksum`);
