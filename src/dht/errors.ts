@@ -204,6 +204,13 @@ export const epochChanged = defineError(
     `etcd was rebuilt while node ${id} had no connection to it; the node has left the cluster, so restart it`,
 );
 
+export const slotsOutdated = defineError(
+  'TW_DHT_SLOTS_OUTDATED',
+  503,
+  'The log no longer has all commits that the node lacks, so it loads its slots again, and cannot make changes before. Try again later.',
+  (slots: number) => `this node still has to load ${slots} slots again`,
+);
+
 export const replicaBehind = defineError(
   'TW_DHT_BEHIND',
   409,

@@ -176,7 +176,11 @@ export async function importFolder(options: ImportOptions): Promise<ImportReport
   const scratch = await storage.scratch.make('join');
   const view = await Storage.open(scratch, { reserve: 0 });
   try {
-    const replica = await Replica.open({ storage: view, objects, log, cluster: id, prefixLengths });
+    const replica: Replica = await Replica.open({
+      ...{ storage: view, objects, log, cluster: id, prefixLengths },
+      // A failure is repeated by the next load, or ends the next commit.
+      onOutdated: () => void replica.loadSlots(replica.storedSlots).catch(() => undefined),
+    });
     try {
       const ownerLabel = `node join of ${storage.folder.node.id}`;
       // Only this process has the folder open, so every earlier import with this label has ended.

@@ -1,4 +1,5 @@
 /** Keeps the data folder of a node up to date with the commit log. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { raceAbort, SerialQueue } from '../async/index.js';
 import type { Watch, WatchSignal } from '../coordination/index.js';
 import type { ClusterMetrics } from '../metrics/index.js';
@@ -13,7 +14,7 @@ import {
   type TileRecord,
   type TileVersion,
 } from '../storage/index.js';
-import { commitNotInLog, replicaBehind } from './errors.js';
+import { commitNotInLog, replicaBehind, slotsOutdated } from './errors.js';
 import { checkpointRecords, checkpointTiles, readManifest } from './log/checkpoint.js';
 import { type CommitLog, type CommittedEntry, entriesSince, type StoredCheckpoint } from './log/log.js';
 import { readSegment, recordName, segmentName, TileState } from './log/segment.js';
@@ -43,6 +44,8 @@ interface Waiter {
 
 /** Own commits that are kept until they are applied. */
 const MAX_OWN_COMMITS = 64;
+/** How often a change that waits for slots looks for them, ms. */
+const POLL_INTERVAL_MS = 50;
 /** Records that one step changes at most, except those of a commit. */
 const PAGE_RECORDS = 250;
 
@@ -63,6 +66,8 @@ export class Replica {
   private isClosed = false;
   private watch: Watch | undefined;
   private readonly ownCommits = new Map<string, Commit>();
+  /** Slots that were loaded before a checkpoint was, and have not been loaded again since. */
+  private setAside = new SlotSet();
   private cachedBytes: { changes: number; bytes: Promise<Float64Array> } | undefined;
 
   private constructor(
@@ -188,6 +193,15 @@ export class Replica {
     await this.waitForCommit(seq, timeoutMs, AbortSignal.any(signals));
   }
 
+  /**
+   * Resolves when all slots that were loaded before a checkpoint was are loaded again or dropped: a change that is built from their tiles
+   * must wait. Throws TW_DHT_BEHIND after `timeoutMs` or if the replica closes.
+   */
+  async waitForSlots(timeoutMs: number): Promise<void> {
+    for (const end = performance.now() + timeoutMs; this.setAside.size > 0; await sleep(POLL_INTERVAL_MS))
+      if (this.isClosed || performance.now() > end) throw slotsOutdated(this.setAside.size);
+  }
+
   /** Keeps a commit of this node until it is applied, so that its segment need not be read again. */
   cacheOwnCommit(segment: string, commit: Commit): void {
     this.ownCommits.set(segment, commit);
@@ -295,6 +309,10 @@ export class Replica {
       this.seq = applied;
       this.slotSet = slots;
       this.outdated = outdated;
+      if (this.setAside.size > 0)
+        this.setAside = new SlotSet(
+          [...this.setAside].filter((slot) => !slots.has(slot) && outdated.has(slot)),
+        );
       const due = this.waiters.filter(({ seq }) => seq <= applied);
       this.waiters = this.waiters.filter(({ seq }) => seq > applied);
       for (const { resolve } of due) resolve();
@@ -304,7 +322,9 @@ export class Replica {
   /** Brings the folder to the state of a later checkpoint, within a step, except for the tiles: all slots are outdated then. */
   private async load(checkpoint: StoredCheckpoint): Promise<void> {
     const { objects, onOutdated } = this.options;
+    const setAside = union(this.setAside, this.slotSet);
     await this.setSlotsAside();
+    this.setAside = setAside;
     const records = new Set<string>();
     for await (const edits of checkpointRecords(objects, await readManifest(objects, checkpoint))) {
       for (const edit of edits) records.add(recordName(edit));

@@ -15,6 +15,7 @@ import {
   type ReplicaContent,
   rightBytes,
   type SeenPlacement,
+  sameJobs,
   sameReplicas,
   soundCopies,
   soundLog,
@@ -102,6 +103,18 @@ test('a tile that appears twice in the result of a job', () => {
   });
   assert.deepEqual(rules(exactResults([job(['t', 'u']), job(['t'])])), []);
   assert.deepEqual(rules(exactResults([job(['t', 'u', 't'])])), ['exact results']);
+});
+
+test('a job that two nodes describe differently, or that one does not list', () => {
+  const at = (node: string, ...answers: [string, string][]) => ({ node, answers: new Map(answers) });
+  const [list, log] = [['/jobs', 'a'] as [string, string], ['/jobs/a/logs', 'line'] as [string, string]];
+  assert.deepEqual(rules(sameJobs([])), []);
+  assert.deepEqual(rules(sameJobs([at('a', list, log), at('b', log, list)])), []);
+  assert.deepEqual(rules(sameJobs([at('a', list, log), at('b', list)])), ['same jobs']);
+  assert.deepEqual(rules(sameJobs([at('a', list), at('b', list), at('c', list, log)])), ['same jobs']);
+  assert.deepEqual(rules(sameJobs([at('a', list, log), at('b', list, ['/jobs/a/logs', 'other'])])), [
+    'same jobs',
+  ]);
 });
 
 test('a node returns what it has acknowledged', () => {

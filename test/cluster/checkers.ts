@@ -378,6 +378,33 @@ export function wholePlacement(placements: SeenPlacement[], running: string[]): 
   return [...faults].map((detail) => ({ rule: 'whole placement', detail, events: [] }));
 }
 
+/** Answers of a node about jobs: a text for each path. */
+export interface JobAnswers {
+  node: string;
+  answers: ReadonlyMap<string, string>;
+}
+
+/** All nodes list the same jobs, and know the same state, log and results of each. */
+export function sameJobs([first, ...others]: JobAnswers[]): Violation[] {
+  if (!first) return [];
+  return others.flatMap(({ node, answers }) =>
+    [...new Set([...first.answers.keys(), ...answers.keys()])].flatMap((path) => {
+      const [one, other] = [first.answers.get(path), answers.get(path)];
+      if (one === other) return [];
+      const detail = `${path} is ${excerpt(one, other)} at ${first.node}, and ${excerpt(other, one)} at ${node}`;
+      return [{ rule: 'same jobs', detail, events: [] }];
+    }),
+  );
+}
+
+/** The part of a text that begins shortly before its first difference to another one. */
+function excerpt(text: string | undefined, other = ''): string {
+  if (text === undefined) return 'missing';
+  let at = 0;
+  while (at < text.length && text[at] === other[at]) at++;
+  return JSON.stringify(text.slice(Math.max(0, at - 40), at + 120));
+}
+
 /** The correct results, from a single node. */
 export interface Truth {
   /** Number of tiles of a delivery. */

@@ -1,8 +1,18 @@
 /** Jobs of clients, followed to their end through any node that answers. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { COLLECTION, type Outcome, outcomeOf, RequestFailed, stackedTiles, startJob } from './client.js';
-import type { TestNode } from './cluster.js';
+import type { JobAnswers } from './checkers.js';
+import {
+  ask,
+  askJson,
+  COLLECTION,
+  type Outcome,
+  outcomeOf,
+  RequestFailed,
+  stackedTiles,
+  startJob,
+} from './client.js';
+import type { TestCluster, TestNode } from './cluster.js';
 import type { JobEnd } from './history.js';
 import type { Setting } from './workload.js';
 
@@ -60,6 +70,34 @@ export async function runJob(
     }
   }
   return undefined;
+}
+
+/** Jobs whose logs and results are read; the list has all. */
+const READ_JOBS = 40;
+
+/** Reads the answers of each node about the jobs, which have ended. The addresses of the nodes are left out of links. */
+export async function readJobs({ nodes }: TestCluster): Promise<JobAnswers[]> {
+  const textOf = async (url: string, path: string) => {
+    try {
+      return (await (await ask(url, path)).text()).replaceAll(`${url}/`, '/');
+    } catch (error) {
+      if (error instanceof RequestFailed && error.status !== undefined)
+        return `${error.status} ${error.code}`;
+      throw error;
+    }
+  };
+  const list = '/jobs?limit=1000';
+  const { jobs } = await askJson<{ jobs: { jobID: string }[] }>(nodes[0]!.url, list);
+  const paths = jobs
+    .slice(0, READ_JOBS)
+    .flatMap(({ jobID }) => ['', '/logs?limit=10000', '/results'].map((part) => `/jobs/${jobID}${part}`));
+  return Promise.all(
+    nodes.map(async ({ name, url }) => {
+      const answers = new Map<string, string>();
+      for (const path of [list, ...paths]) answers.set(path, await textOf(url, path));
+      return { node: name, answers };
+    }),
+  );
 }
 
 /** Stacks one band of all tiles, and records the tiles that the result names. */

@@ -2,15 +2,16 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { mapConcurrent } from '../../src/async/index.js';
 import { burst } from './burst.js';
-import type { Violation } from './checkers.js';
+import { sameJobs, type Violation } from './checkers.js';
 import { askJson, COLLECTION, findAll } from './client.js';
 import type { TestNode } from './cluster.js';
 import { DERIVED_COLLECTION, PREDICT, SPLIT, sumsOf, TRAIN } from './derived-scenes.js';
 import type { Derived } from './history.js';
-import { runJob, stackAll } from './jobs.js';
+import { readJobs, runJob, stackAll } from './jobs.js';
 import type { FoundTile } from './observe.js';
 import { WHOLE } from './scene-deliveries.js';
 import { readAll, readTile, type Setting } from './workload.js';
@@ -19,6 +20,8 @@ import { readAll, readTile, type Setting } from './workload.js';
 const PAGE = 17;
 /** Time limit of a job over all tiles, ms. */
 const JOB_TIMEOUT_MS = 60_000;
+/** How long the nodes may take to agree on the jobs, ms. */
+const AGREE_TIMEOUT_MS = 30_000;
 /** Files that are fetched at the same time. */
 const CONCURRENCY = 8;
 
@@ -51,7 +54,17 @@ export async function readEverything(setting: Setting, trains = false): Promise<
       detail: `a job over all tiles has ${job?.tiles.length} of ${found?.tiles.length}: ${job?.why}`,
       events: job ? [job] : [],
     });
-  return violations;
+  return [...violations, ...(await jobsAlike(setting))];
+}
+
+/** Compares what the nodes answer about jobs, until they agree or the time is over. */
+async function jobsAlike({ cluster }: Setting): Promise<Violation[]> {
+  const end = performance.now() + AGREE_TIMEOUT_MS * cluster.slowness;
+  for (;;) {
+    const violations = sameJobs(await readJobs(cluster));
+    if (violations.length === 0 || performance.now() > end) return violations;
+    await sleep(1000);
+  }
 }
 
 /** Another derivation, and the derived tiles that each node then shows. */

@@ -22,6 +22,8 @@ const NODES = 3;
 /** Time limits for the start of a cluster, and for its recovery after the last fault, ms. */
 const START_TIMEOUT_MS = 300_000;
 const HEAL_TIMEOUT_MS = 120_000;
+/** How long a fault lasts after the change of the scenario, ms. */
+const USUAL_FAULT_MS: [number, number] = [4000, 9000];
 /** Start time of a cluster on an idle machine with two cores, ms. */
 const USUAL_START = 15_000;
 
@@ -93,7 +95,7 @@ export async function runScenario(settings: ScenarioSettings): Promise<ScenarioR
     await sleep(random.between(500, 3000));
     history.note(`${scenario.name} begins at ${changing.name}`);
     await scenario.begin(cluster, changing);
-    await sleep(random.between(4000, 9000));
+    await sleep(random.between(...(fault.lastsMs ?? USUAL_FAULT_MS)));
     history.note(`${fault.name} ends`);
     await end();
     await scenario.finish?.(cluster, changing);

@@ -139,6 +139,8 @@ type CollectionEdit = Extract<RecordEdit, { table: 'collections' }>;
 interface CommitApplier {
   /** Applies everything that the log has. */
   catchUp(): Promise<void>;
+  /** Resolves when the tiles of the node are as of the last applied commit. */
+  waitForSlots(timeoutMs: number): Promise<void>;
   /** Hands over a commit of this node, so that its segment need not be read again. */
   cacheOwnCommit(segment: string, commit: Commit): void;
   /** Applies a commit of this node if it is the next one. */
@@ -224,6 +226,7 @@ export class Committer {
     for (let attempt = 0; ; attempt++) {
       const known = await readConditions(coordination, id);
       await replica.catchUp();
+      await replica.waitForSlots(this.timeoutMs);
       const commit = await build();
       if (isEmpty(commit)) break;
       const changed = collectionOf(commit);

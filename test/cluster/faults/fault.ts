@@ -20,6 +20,8 @@ export interface Fault {
   storeLatency?: number;
   /** True if it makes nothing unavailable, so that every answer must be complete as long as no node joins or leaves. */
   isHarmless?: boolean;
+  /** Least and most time from the change of the scenario to the end of the fault, ms. Default: 4 to 9 s. */
+  lastsMs?: [least: number, most: number];
   /** The reason why it is impossible on this machine; undefined if it is possible. */
   impossible?(): string | undefined;
   /** Starts it at a node, and returns the function that ends it. */

@@ -10,7 +10,7 @@ import { kill } from './kill.js';
 import { killChildren } from './kill-children.js';
 import { none } from './none.js';
 import { partition } from './partition.js';
-import { pause } from './pause.js';
+import { longPause, pause } from './pause.js';
 import { placement } from './placement.js';
 import { restore } from './restore.js';
 import { slowDisk } from './slow-disk.js';
@@ -24,6 +24,7 @@ export const faults: Fault[] = [
   kill,
   killChildren,
   pause,
+  longPause,
   partition,
   slowDisk,
   fullDisk,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, ScatterGather } from '../../../src/dht/index.js';
 import { writeLogCheckpoint } from '../../../src/dht/log/checkpoint.js';
 import { ClusterLockManager } from '../../../src/dht/log/locks.js';
@@ -16,6 +17,7 @@ import { type SharedStores, sharedStores } from '../shared-stores.js';
 interface Node {
   storage: Storage;
   replica: Replica;
+  locks: ClusterLockManager;
   close(): Promise<void>;
 }
 
@@ -37,11 +39,8 @@ async function startNode(
   const onFailure = (error: unknown) => failures.push(error);
   const shared = { storage, objects, log, prefixLengths };
   const replica = await Replica.open({ ...shared, cluster: 'c', onFailure, ...(epochId && { epochId }) });
-  storage.enterCluster(
-    new ClusterLockManager({ storage, coordination, log, objects, replica, prefixLengths, ownerLabel: id }),
-    objects,
-    onFailure,
-  );
+  const locks = new ClusterLockManager({ ...shared, coordination, replica, ownerLabel: id });
+  storage.enterCluster(locks, objects, onFailure);
   replica.start();
   let isOpen = true;
   const close = async () => {
@@ -52,7 +51,7 @@ async function startNode(
     assert.deepEqual(failures, []);
   };
   stops.push(close);
-  return { storage, replica, close };
+  return { storage, replica, locks, close };
 }
 
 /** Writes scenes through a node, and remembers the delivery of each. */
@@ -358,6 +357,40 @@ async function idsOf(storage: Storage, replica: Replica, slots: number[]): Promi
   assert.equal(error, undefined);
   return answer as string[];
 }
+
+test('a change of a node that is far behind is built when its slots are loaded again', async (t) => {
+  const cluster = await sharedStores(t);
+  const a = await startNode(cluster, 'a');
+  const { scenes, write } = writerOf(a);
+  await write('s1', 1);
+  let b = await startNode(cluster, 'b');
+  await b.replica.loadSlots(everySlot);
+  await b.close();
+  await write('s1', 3);
+  await writeLogCheckpoint({ log: new CommitLog(cluster.coordination, 0), objects: cluster.objects });
+  b = await startNode(cluster, 'b');
+  await b.replica.catchUp();
+  const { storage, replica, locks } = b;
+  assert.deepEqual(replica.slots, []);
+
+  const lock = await locks.lockShared();
+  const steps: string[] = [];
+  const committed = lock.commit(async () => {
+    steps.push('built');
+    const removed = await storage.getTiles(storage.index.query({}).ids);
+    for (const tile of removed) assert.equal(tile.start, 3000);
+    return { removed };
+  });
+  await sleep(200);
+  steps.push('loads');
+  await replica.loadSlots(everySlot);
+  await committed;
+  await lock.release();
+  assert.deepEqual(steps.slice(0, 2), ['loads', 'built']);
+  assert.equal(storage.index.size, 0);
+  await a.replica.catchUp();
+  assert.ok(scenes.size === 1 && a.storage.index.size === 0);
+});
 
 test('commits are applied while slots are loaded', async (t) => {
   const cluster = await sharedStores(t);
