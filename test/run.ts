@@ -37,8 +37,8 @@ const files = all
 
 /** Limits of the files in one process, which spends about two CPU seconds on loading the code. */
 const TOGETHER = { files: 12, seconds: 90 };
-/** Files that take longer run alone, so that they can begin early. */
-const ALONE_SECONDS = 30;
+/** Files that take longer run alone, so that they can begin early and that no process takes long. */
+const ALONE_SECONDS = 7;
 /** Assumed for a file that is not in the record. */
 const UNRECORDED_SECONDS = 1;
 const groupFolder = mkdtempSync(join(tmpdir(), 'tilewright-test-groups-'));
