@@ -164,6 +164,11 @@ function withHeldOutDates(
       'all dates of the selected tiles are held out, so none is left to train on',
       'Hold out fewer of them; "tilewright search --format json" lists tiles with their dates.',
     );
+  if (dates && !cells.some((times) => times.some((time) => isHeldOut(dates, time))))
+    job.log(
+      'warning',
+      `no selected tile is of ${inputs.validationFrom} or later, so no date is held out, only ground: name an earlier --validation-from`,
+    );
   if (dates) return inputs;
   const from = validationDate(cells);
   if (from === undefined) return inputs;

@@ -1,7 +1,7 @@
 /** Figures and texts of a comparison. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeDifferences } from '../../src/cli/compare/measures.js';
+import { describeDifferences, trainingWarnings } from '../../src/cli/compare/measures.js';
 import { lossCurves, renderComparison } from '../../src/cli/compare/report.js';
 import type { ComparedRun, Comparison } from '../../src/cli/compare/runs.js';
 import { modeSummary, verdicts } from '../../src/cli/compare/summary.js';
@@ -104,6 +104,17 @@ test('modes are compared at the places that all runs have trained', () => {
   assertWellFormed(html);
   assert.match(html, /The runs did not train on the same data/);
   assert.match(html, /contained: u3: it took too much \[TW_TRAIN_MEMORY\]/);
+});
+
+test('the report has the warnings of the trainings, each once', () => {
+  const warned = run('partitioned', 1, { u1: { mse: 0.1 } });
+  warned.results.warnings = ['tiles cover up to 31 days'];
+  const comparison = comparisonOf([warned, { ...warned, seed: 2 }]);
+  const html = page(comparison);
+  assertWellFormed(html);
+  assert.equal(html.split('tiles cover up to 31 days').length, 2);
+  assert.deepEqual(trainingWarnings(comparison), ['tiles cover up to 31 days']);
+  assert.doesNotMatch(page(comparisonOf([run('partitioned', 1, { u1: { mse: 0.1 } })])), /Warnings/);
 });
 
 test('tiles that are added during a comparison are detected by the number of patches', () => {

@@ -281,6 +281,7 @@ export function trainCommand(): Command {
       // If the job failed without a model, the error says everything.
       else if (!error || results.models.length > 0 || results.checked)
         await printResults(results, asked, flags.budget);
+      if (flags.format !== 'json') for (const text of results.warnings ?? []) logToStderr(`warning: ${text}`);
       if (error) reportJobError(error, flags);
       else if (results.failed.length > 0) process.exitCode = 3;
       // A distributed model has no place, so it is applied by its id.

@@ -14,7 +14,7 @@ import { comparisonStopped, nodeUsageUnknown, noOutFolder } from '../errors.js';
 import { type JobOptions, type TrainingOptions, toTrainingInputs } from '../options.js';
 import { logToStderr, print, printJson, printTable, withProgressLine } from '../output.js';
 import { interruptSignal } from '../process.js';
-import { describeDifferences, hasFailedCells } from './measures.js';
+import { describeDifferences, hasFailedCells, trainingWarnings } from './measures.js';
 import { renderComparison } from './report.js';
 import { type ComparedRun, type Comparison, compareModes, type FailedRun } from './runs.js';
 import { baselinesText, verdicts } from './summary.js';
@@ -62,7 +62,8 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
       );
       if (flags.format === 'json') printJson({ ...comparison, verdicts: verdicts(comparison) });
       else printTables(comparison);
-      for (const difference of describeDifferences(comparison)) logToStderr(`warning: ${difference}`);
+      for (const text of [...describeDifferences(comparison), ...trainingWarnings(comparison)])
+        logToStderr(`warning: ${text}`);
       if (unwritten === undefined) logToStderr(`report: ${files.html}, ${files.csv}`);
       const { runs, failed } = comparison;
       if (runs.length === 0 || unwritten !== undefined) process.exitCode = 1;

@@ -139,6 +139,11 @@ export function describeDifferences(comparison: Runs): string[] {
   });
 }
 
+/** The warnings of the trainings, each once. */
+export const trainingWarnings = ({ runs }: Runs): string[] => [
+  ...new Set(runs.flatMap(({ results }) => results.warnings ?? [])),
+];
+
 /** The reasons why cells have no model, from the first run of each mode, the most frequent first. */
 export function excludedCellReasons({ runs, modes, model }: Comparison): string[] {
   const texts = modes.map((mode) => {

@@ -17,7 +17,7 @@ import {
   trusted,
 } from '../../html/index.js';
 import type { TrainingMode, TrainResults } from '../../training/index.js';
-import { bytesText, describeDifferences, digits, excludedCellReasons } from './measures.js';
+import { bytesText, describeDifferences, digits, excludedCellReasons, trainingWarnings } from './measures.js';
 import type { Comparison } from './runs.js';
 import { baselinesText, runsOfMode } from './summary.js';
 import {
@@ -151,7 +151,7 @@ ${htmlSection('Cost', tableHtml(costTable(comparison)), costNote(comparison))}
 ${htmlSection('Accuracy', tableHtml(accuracyTable(comparison)), html`<p class="note">${baselinesText(comparison)}</p>`)}
 ${questions.rows.length > 0 && htmlSection('Other ground and other dates', tableHtml(questions))}
 ${modes.length > 1 && htmlSection('Verdicts', tableHtml(verdictTable(comparison)))}
-${htmlSection('Accuracy by place', tableHtml(cellTable(comparison)), ...excludedCellsSection(comparison))}
+${htmlSection('Accuracy by place', tableHtml(cellTable(comparison)), ...excludedCellsSection(comparison), ...warningsSection(comparison))}
 ${htmlSection('Convergence', convergence(comparison))}
 ${htmlSection('CPU and memory over time', ...overTime(comparison))}
 ${htmlSection('All runs', tableHtml(runTable(comparison)), html`<p>The command that was run:</p><pre><code>${command}</code></pre>`)}
@@ -198,6 +198,13 @@ function epochsText({ runs }: Comparison): string {
 function excludedCellsSection(comparison: Comparison): Html[] {
   const reasons = excludedCellReasons(comparison);
   return reasons.length > 0 ? [html`<p class="note">Places without a model: ${reasons.join('; ')}.</p>`] : [];
+}
+
+function warningsSection(comparison: Comparison): Html[] {
+  const warnings = trainingWarnings(comparison);
+  return warnings.length > 0
+    ? [html`<p class="note">Warnings of the trainings: ${warnings.join('; ')}.</p>`]
+    : [];
 }
 
 function costNote({ idleBytesPerSecond, runs }: Comparison): Html {

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, hasEnded, type JobDocument, type Progress } from '../../client/index.js';
 import { TilewrightError } from '../../errors.js';
+import type { Timed } from '../../jobs/index.js';
 import type { FilterParams } from '../../query/index.js';
 import type { TrainingMode, TrainResults } from '../../training/index.js';
 import type { TrainingOptions } from '../options.js';
@@ -14,7 +15,7 @@ export interface ComparedRun {
   /** From the job's start to its end. */
   seconds: number;
   usage: Usage;
-  results: TrainResults;
+  results: Omit<Timed<TrainResults>, 'seconds'>;
   /** Ids of other jobs that ran at the same time. The figures include their usage. Undefined if the server did not answer. */
   disturbedBy: string[] | undefined;
 }
@@ -119,7 +120,7 @@ async function measuredRun(
   turn: { mode: TrainingMode; seed: number },
   read: ReadUsage,
   signal: AbortSignal,
-  train: () => Promise<{ job: string; results: TrainResults & { seconds: number } }>,
+  train: () => Promise<{ job: string; results: Timed<TrainResults> }>,
 ): Promise<ComparedRun | FailedRun> {
   try {
     const { result, usage } = await measureUsage(read, MEASURE_INTERVAL_MS, train);

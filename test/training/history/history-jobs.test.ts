@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { REGIONS, writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import type { Timed } from '../../../src/jobs/index.js';
 import type { CheckResults, ModelCard, PredictResults, TrainResults } from '../../../src/training/index.js';
 import { onlyNightly } from '../../support/nightly.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
@@ -95,6 +96,9 @@ test('models read the history of their place', async (t) => {
     assert.equal(questions!.find(({ question }) => question === 'otherDates')!.dates, 1);
     const missing = await runProcess(node, 'train', { model: 'ndvi', holdOut: ['2020-01-01'] });
     assert.equal(missing.failed, 'TW_TRAIN_HOLD_OUT');
+    const late = { model: 'ndvi', epochs: 1, validationFrom: '2100-01-01T00:00:00Z' };
+    const later = await runProcess<Timed<TrainResults>>(node, 'train', late);
+    assert.match(later.warnings!.join(), /no date is held out, only ground/);
     const both = await node.server.inject({
       ...{ method: 'POST', url: '/processes/train/execution' },
       headers: { authorization: `Bearer ${node.ownerSecret}` },
