@@ -10,6 +10,8 @@
 import type { Window } from '../raster/index.js';
 import { SAME_PASS_MS } from './history.js';
 
+const DAY_MS = 86_400_000;
+
 export type Side = 'eastern' | 'western' | 'southern' | 'northern';
 
 /** Windows of pixels of a cell. They do not overlap. */
@@ -129,6 +131,17 @@ export const dayOf = (time: number): string => new Date(time).toISOString().slic
 export const isHeldOut = (dates: HeldOutDates, time: number): boolean =>
   'from' in dates ? time >= dates.from : dates.days.includes(dayOf(time));
 
+/**
+ * Returns a warning if tiles cover more time than a pass, by the longest time of one in milliseconds: dates are told apart by the starts of
+ * tiles.
+ */
+export const periodWarnings = (longest: number): string[] =>
+  longest > SAME_PASS_MS
+    ? [
+        `tiles cover up to ${Math.round(longest / DAY_MS)} days: if these overlap, dates that are held out or scored may share observations with those of the training or of the history, and scores are too good`,
+      ]
+    : [];
+
 /** True for a held-out time, and for one within three days of a time that may be held out, which may be the same pass. */
 export const isNearHeldOut = (dates: HeldOutDates, time: number): boolean =>
   'from' in dates
@@ -137,8 +150,6 @@ export const isNearHeldOut = (dates: HeldOutDates, time: number): boolean =>
         const start = Date.parse(day);
         return time >= start - SAME_PASS_MS && time < start + DAY_MS + SAME_PASS_MS;
       });
-
-const DAY_MS = 86_400_000;
 
 /**
  * Returns the first held-out time of a job, from the times of all tiles of each of its cells. At or after this time are as nearly as

@@ -14,13 +14,14 @@ import type { Storage } from '../storage/index.js';
 import { bandValueKinds, regionName, trainingCellKey } from './cells.js';
 import type { Rendezvous } from './distributed/rendezvous.js';
 import { unusableHoldOut } from './errors.js';
-import { type HistoryUse, hasUsableHistory, SAME_PASS_MS } from './history.js';
+import { type HistoryUse, hasUsableHistory } from './history.js';
 import {
   dayOf,
   type HeldOutDates,
   heldOutDates,
   isHeldOut,
   isNearHeldOut,
+  periodWarnings,
   validationDate,
 } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
@@ -110,7 +111,6 @@ export const jobHeldOut = (
 
 export const DEFAULT_SEED = 1;
 
-const DAY_MS = 86_400_000;
 /** How long a search for the dates is repeated while some nodes cannot be reached. */
 const UNREACHABLE_TIMEOUT_MS = 60_000;
 const RETRY_DELAY_MS = 1000;
@@ -126,11 +126,7 @@ export async function withSelection(
   job: PrepareContext,
 ): Promise<TrainInputs> {
   const { places, regions, longest } = await selectedWithRetry(finder, inputs, job);
-  if (longest > SAME_PASS_MS)
-    job.log(
-      'warning',
-      `tiles cover up to ${Math.round(longest / DAY_MS)} days: if these overlap, dates that are held out may share observations with those of the training, and scores are too good`,
-    );
+  for (const text of periodWarnings(longest)) job.log('warning', text);
   let mode = trainingMode(inputs);
   const isImplied = inputs.mode === undefined && inputs.base === undefined && inputs.fresh !== false;
   if (isImplied && mode === 'regional') {

@@ -40,6 +40,7 @@ import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.j
 import { compareText, plural } from '../../utils/text.js';
 import { notScored } from '../errors.js';
 import { pooledTargetStatistics, rSquared } from '../evaluation.js';
+import { periodWarnings } from '../hold-out.js';
 import type { CardSummary } from '../model-card.js';
 import { getModelSpec } from '../models/builtin.js';
 import { requiredBands } from '../models/spec.js';
@@ -79,6 +80,8 @@ interface Scored extends GroundErrors {
 interface ScorePart extends TileCounts {
   scored: Scored[];
   lost: string[];
+  /** The longest time that a scored tile or one of its history covers, ms. */
+  longest: number;
 }
 
 const SUMS = objectOf(
@@ -100,6 +103,7 @@ const PART = objectOf(
       ),
     ),
     lost: listOf(TEXT),
+    longest: NUMBER,
   },
   { bytesFetched: COUNT },
 );
@@ -242,14 +246,14 @@ async function scoreTiles(context: ScoreContext, inputs: ScoreInputs, job: JobCo
   const filter = defaultToRawSource(parseFilter({ collections: [model.collection], ...inputs.filter }));
   const engine = await selectEngineCached(inputs.engine);
   job.message(`scoring ${model.id} with ${engine.name}`);
-  const part: ScorePart = { ...emptyCounts(), scored: [], lost: training.lost };
+  const part: ScorePart = { ...emptyCounts(), scored: [], lost: training.lost, longest: 0 };
   let total = 0;
   for await (const _ of selectedTiles(storage, filter, job.isMine)) total++;
   const pool = new PredictPool(engine.name, cores);
   const scoreTile = async (tile: TileRecord) => {
     job.signal.throwIfAborted();
     try {
-      const errors = await tileScore({ ...context, pool, training, model, mean, counts: part }, tile, job);
+      const errors = await tileScore({ ...context, pool, training, model, mean, part }, tile, job);
       if (typeof errors === 'string') addSkipped(part, errors);
       else {
         part.scored.push(...errors);
@@ -275,12 +279,12 @@ type TileContext = ScoreContext & {
   training: TrainingGround;
   model: ModelVersionRecord;
   mean: number;
-  counts: TileCounts;
+  part: ScorePart;
 };
 
 /** Returns the errors on each ground, or the reason why the tile is left out. */
 async function tileScore(
-  { storage, finder, pool, training, model, mean, counts }: TileContext,
+  { storage, finder, pool, training, model, mean, part }: TileContext,
   tile: TileRecord,
   job: JobContext,
 ): Promise<Scored[] | string> {
@@ -302,7 +306,7 @@ async function tileScore(
     storage,
     read.map((tile) => ({ tile, groups: tile.groups })),
     async (fetched) => {
-      addFetched(counts, fetched);
+      addFetched(part, fetched);
       const task = {
         ...(await reading.task()),
         ...{ mean, isTrainingDate, trained: training.cellsAround(tile) },
@@ -313,6 +317,7 @@ async function tileScore(
   );
   if (errors.length === 0)
     return 'none of their pixels is measured and predicted: cloud covers them, or they are smaller than a patch of the model';
+  part.longest = Math.max(part.longest, ...read.map(({ start, end }) => end - start));
   const datetime = new Date(tile.start).toISOString();
   const place = `${tile.grid} ${tile.geocode}`;
   return errors.map((one) => ({ tile: tile.id, place, datetime, isTrainingDate, ...one }));
@@ -325,6 +330,7 @@ function mergeParts(parts: ScorePart[]): ScorePart {
     // In a fixed order, because sums of floating-point numbers depend on it.
     scored: scored.sort((a, b) => compareText(a.tile, b.tile) || +a.isTrainedGround - +b.isTrainedGround),
     lost: [...new Set(parts.flatMap(({ lost }) => lost))],
+    longest: Math.max(...parts.map(({ longest }) => longest)),
   };
 }
 
@@ -353,13 +359,14 @@ async function concludeScore(
   job: Pick<JobContext, 'message' | 'log'>,
 ): Promise<ScoreResults> {
   const { model, mean, version } = await scoredModel(context, inputs);
-  const { scored, lost, ...counts } = part;
+  const { scored, lost, longest, ...counts } = part;
+  for (const text of periodWarnings(longest)) job.log('warning', text);
   if (part.tiles === 0) {
     const skipped = Object.entries(part.skipped).map(
       ([reason, tiles]) => `${plural(tiles, 'tile')}: ${reason}`,
     );
     const reasons = [...firstReasons(part), ...skipped];
-    const none = 'no tile matches the filter; "tilewright query" lists tiles';
+    const none = 'no tile matches the filter; "tilewright search" lists tiles';
     throw notScored(model.id, reasons.length > 0 ? `no tile can be used (${reasons.join('; ')})` : none);
   }
   const { target, patchSize } = getModelSpec(model.model);

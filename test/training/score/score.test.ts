@@ -276,6 +276,18 @@ test('a stored model is scored on other land and dates', async (t) => {
     assert.match(error!.message, /no tile can be used \(1 tile: they lack red, green, blue, nir\)/);
   });
 
+  await t.test(
+    'tiles that cover weeks are named, because they may share observations with others',
+    async () => {
+      const { warnings } = await score(LATER);
+      assert.doesNotMatch((warnings ?? []).join(), /tiles cover/);
+      const datetime = `${timeOf(100)}/${timeOf(131)}`;
+      await ingest(node, { href: href.at(-1), collection: 's', id: 'composite', ...OPTIONS, datetime });
+      const { warnings: named } = await score({ datetime });
+      assert.match(named!.join(), /tiles cover up to 31 days: .* scores are too good/);
+    },
+  );
+
   await t.test('what cannot be scored is refused with the reason', async () => {
     const errorOf = async (inputs: object) => (await runJob(node, 'score', { model: id, ...inputs })).error!;
     assert.equal((await errorOf({ model: 'ndvi_none_gu' })).code, 'TW_STORAGE_NO_MODEL');
