@@ -29,6 +29,8 @@ export interface Labels {
   features?: { code: number; geometry: object }[];
   /** Id of a collection with codes in tiles of the same cells. */
   collection?: string;
+  /** True if the codes are those of a map that a classifier has made. */
+  isMap?: boolean;
 }
 
 /** Labels that threads can read. */
@@ -40,8 +42,6 @@ interface OpenLabels extends Omit<Labels, 'raster'> {
 export interface TileLabels extends Omit<OpenLabels, 'collection'> {
   /** Codes of the same cell. */
   file?: BandFile;
-  /** True if the codes are those of a map that a classifier has made. */
-  isMap?: boolean;
 }
 
 /** Bytes row by row, compressed by zlib, in base64. */
@@ -89,6 +89,7 @@ export const LABELS = {
         maxItems: MAX_FEATURES,
       },
       collection: { type: 'string', minLength: 1, maxLength: 64 },
+      isMap: { type: 'boolean' },
     },
   ),
   description:
@@ -252,6 +253,7 @@ async function readCodes(path: string): Promise<Labels> {
   const names = classNames(metadata);
   return {
     ...(Object.keys(names).length > 0 && { names }),
+    ...(isOwnMap(metadata) && { isMap: true }),
     raster: {
       epsg: crs.epsg,
       width,
@@ -261,6 +263,10 @@ async function readCodes(path: string): Promise<Labels> {
     },
   };
 }
+
+/** True for a map that tilewright has made, by the items that derived tiles have. */
+const isOwnMap = ({ SOURCE, ANALYSIS }: Record<string, string>) =>
+  SOURCE === 'predicted' || /^classify\b/.test(SOURCE ?? ANALYSIS ?? '');
 
 /** Names by code, from the items `CLASS_n` of class maps and from `class names` of ENVI. */
 function classNames(metadata: Record<string, string>): Record<string, string> {

@@ -131,10 +131,7 @@ export const dayOf = (time: number): string => new Date(time).toISOString().slic
 export const isHeldOut = (dates: HeldOutDates, time: number): boolean =>
   'from' in dates ? time >= dates.from : dates.days.includes(dayOf(time));
 
-/**
- * Returns a warning if tiles cover more time than a pass, by the longest time of one in milliseconds: dates are told apart by the starts of
- * tiles.
- */
+/** Returns a warning if tiles cover more time than a pass, by the longest time of one in milliseconds. The start counts as the date. */
 export const periodWarnings = (longest: number): string[] =>
   longest > SAME_PASS_MS
     ? [

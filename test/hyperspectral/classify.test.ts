@@ -119,6 +119,14 @@ test('planted classes are recognised, and the map shows them', async (t) => {
     [0xcc, 0xeb, 0xc5],
   );
 
+  // A file of the map is not a truth either.
+  const file = await node.server.inject(`/tiles/${maps[0]!.id}/class.tif`);
+  const path = join(folder, 'map.tif');
+  await writeFile(path, file.rawPayload);
+  const ofMap = { model: results.model, labels: await readLabels(path) };
+  const scored = await runJob<{ warnings: string[] }>(node, 'score-classifier', ofMap);
+  assert.match(scored.results.warnings.join(), /labels are those of a map that a classifier has made/);
+
   const labelled = { labels: { collection: 'cubes' }, classifier: 'lda', filter: predict.filter };
   const learnt = await runJob<ClassifyResults>(node, 'analyse-classify', labelled);
   assert.deepEqual(
