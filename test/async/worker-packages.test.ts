@@ -9,6 +9,7 @@ const source = new URL('../../src/', import.meta.url);
 /** By entry. Packages that are loaded later, by `import()`, are not in it. */
 const PACKAGES: Record<string, string> = {
   'derive/worker.js': 'ajv level ngeohash robust-predicates saxes',
+  'dht/log/merge-worker.js': 'ajv level ngeohash saxes',
   'engines/probe.js': '',
   'hyperspectral/cnn/worker.js': 'ajv level ngeohash robust-predicates saxes',
   'hyperspectral/worker.js': 'ajv level ml-matrix ngeohash robust-predicates saxes',

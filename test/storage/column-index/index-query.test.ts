@@ -134,15 +134,15 @@ function indexOf(records: TileRecord[], tail: number): ColumnIndex {
   return index;
 }
 
-test('any query returns the same as a scan, as one page and in pages', () => {
-  fc.assert(
-    fc.property(
+test('any query returns the same as a scan, as one page and in pages', async () => {
+  await fc.assert(
+    fc.asyncProperty(
       manyTiles,
       fc.nat(60),
       fc.array(questions, { minLength: 8, maxLength: 8 }),
       fc.integer({ min: 1, max: 40 }),
       fc.boolean(),
-      (periods, tail, some, limit, areInstants) => {
+      async (periods, tail, some, limit, areInstants) => {
         const records = areInstants ? periods.map((record) => ({ ...record, end: record.start })) : periods;
         const index = indexOf(records, tail);
         for (const question of some) {
@@ -150,7 +150,7 @@ test('any query returns the same as a scan, as one page and in pages', () => {
           const query = queryOf(records, question);
           assert.deepEqual(index.query(query), { ids: expected, matched: expected.length });
           const seen: string[] = [];
-          index.forEach(query, (rows) => (row) => seen.push(rows.idOf(row)));
+          await index.forEach(query, (rows) => (row) => seen.push(rows.idOf(row)));
           assert.deepEqual(seen.sort(), expected.toSorted());
           const walked: string[] = [];
           for (let after: IndexQuery['after']; ; ) {
@@ -191,30 +191,35 @@ const oddTiles = fc
     return { ...usual, id };
   });
 
-test('every id leads to its row, and the row to its id', () => {
-  fc.assert(
-    fc.property(fc.array(oddTiles, { maxLength: 40 }), fc.nat(40), fc.array(texts), (all, tail, others) => {
-      const index = new ColumnIndex();
-      const expected = new Map(all.map((record) => [record.id, record]));
-      index.load(all.slice(tail));
-      index.add(all.slice(0, tail));
-      for (const record of [...all.slice(tail), ...all.slice(0, tail)]) expected.set(record.id, record);
-      for (const round of ['with a tail', 'sorted']) {
-        assert.equal(index.size, expected.size, round);
-        for (const [id, record] of expected) {
-          const found: [string, number][] = [];
-          index.forEach(
-            { ids: [id] },
-            (rows) => (row) => found.push([rows.idOf(row), rows.columns.start[row]!]),
-          );
-          assert.deepEqual(found, [[id, record.start]]);
+test('every id leads to its row, and the row to its id', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(oddTiles, { maxLength: 40 }),
+      fc.nat(40),
+      fc.array(texts),
+      async (all, tail, others) => {
+        const index = new ColumnIndex();
+        const expected = new Map(all.map((record) => [record.id, record]));
+        index.load(all.slice(tail));
+        index.add(all.slice(0, tail));
+        for (const record of [...all.slice(tail), ...all.slice(0, tail)]) expected.set(record.id, record);
+        for (const round of ['with a tail', 'sorted']) {
+          assert.equal(index.size, expected.size, round);
+          for (const [id, record] of expected) {
+            const found: [string, number][] = [];
+            await index.forEach(
+              { ids: [id] },
+              (rows) => (row) => found.push([rows.idOf(row), rows.columns.start[row]!]),
+            );
+            assert.deepEqual(found, [[id, record.start]]);
+          }
+          for (const id of others) assert.equal(index.has(id), expected.has(id));
+          const sorted = [...expected.values()].sort(newestFirst).map((record) => record.id);
+          assert.deepEqual(index.query({}).ids, sorted);
+          index.compactTail();
         }
-        for (const id of others) assert.equal(index.has(id), expected.has(id));
-        const sorted = [...expected.values()].sort(newestFirst).map((record) => record.id);
-        assert.deepEqual(index.query({}).ids, sorted);
-        index.compactTail();
-      }
-    }),
+      },
+    ),
     { seed: 42, numRuns: 150 },
   );
 });
