@@ -62,7 +62,7 @@ test('score prints the errors of a model beside those of simple baselines', asyn
     [['cloud-removal_test_gu33'], 1, /was not measured.*TW_TRAIN_SCORE/],
     [['ndvi_test_gu3'], 1, /the model "ndvi_test_gu3" does not exist.*TW_STORAGE_NO_MODEL/],
     [[id, '--version', 'x'], 1, /TW_STORAGE_NO_MODEL_VERSION/],
-    [[id, '--datetime', '1999'], 1, /no tile matches the filter; "tilewright query" lists tiles/],
+    [[id, '--datetime', '1999'], 1, /no tile matches the filter; "tilewright search" lists tiles/],
   ] as const) {
     const refused = await score(...flags);
     assert.match(refused.stderr, message);
