@@ -55,8 +55,7 @@ export async function measureCatchUp(
     await loadAll(reader);
   });
   const { size } = reader.storage.index;
-  if (size < 1) throw new Error('the folder has no tiles');
-  log(`${size} tiles`);
+  if (`${size} tiles` !== tiles.name) throw new Error(`the folder has ${size} tiles`);
   await reader.close();
   await writer.close();
   return results;

@@ -178,7 +178,7 @@ export async function importFolder(options: ImportOptions): Promise<ImportReport
   try {
     const replica: Replica = await Replica.open({
       ...{ storage: view, objects, log, cluster: id, prefixLengths },
-      // A failure is repeated by the next load, or ends the next commit.
+      // Without these slots, the next commit waits for them and then ends with TW_DHT_SLOTS_OUTDATED; the import can be repeated.
       onOutdated: () => void replica.loadSlots(replica.storedSlots).catch(() => undefined),
     });
     try {

@@ -17,7 +17,7 @@ import {
 import { commitNotInLog, replicaBehind, slotsOutdated } from './errors.js';
 import { checkpointRecords, checkpointTiles, readManifest } from './log/checkpoint.js';
 import { type CommitLog, type CommittedEntry, entriesSince, type StoredCheckpoint } from './log/log.js';
-import { readSegment, recordName, segmentName, TileState } from './log/segment.js';
+import { readSegment, recordName, segmentName, slices, TileState } from './log/segment.js';
 import { bytesBySlot, cellSlotLookup, type PrefixLengths, SlotSet, slotTest } from './slots.js';
 
 interface ReplicaOptions {
@@ -220,18 +220,18 @@ export class Replica {
     return this.slotQueue.run(async () => {
       const { log, metrics } = this.options;
       for (;;) {
-        const wanted = new SlotSet([...slots].filter((slot) => !this.slotSet.has(slot)));
-        if (wanted.size === 0) return;
+        const missing = new SlotSet([...slots].filter((slot) => !this.slotSet.has(slot)));
+        if (missing.size === 0) return;
         const checkpoint = await log.readCheckpoint();
         // The checkpoint may be newer than the folder, which must then catch up.
         if (checkpoint && checkpoint.seq > this.seq) {
           await this.catchUp();
           continue;
         }
-        const bytes = await this.loadCheckpointTiles(wanted, checkpoint, signal);
-        const laterBytes = await this.queue.run(() => this.completeSlots(wanted, checkpoint?.seq ?? 0));
+        const bytes = await this.loadCheckpointTiles(missing, checkpoint, signal);
+        const laterBytes = await this.queue.run(() => this.completeSlots(missing, checkpoint?.seq ?? 0));
         metrics?.rebalanceBytes.inc(bytes + (laterBytes ?? 0));
-        if (laterBytes !== undefined) metrics?.rebalanceSlots.inc(wanted.size);
+        if (laterBytes !== undefined) metrics?.rebalanceSlots.inc(missing.size);
       }
     });
   }
@@ -328,7 +328,7 @@ export class Replica {
     const records = new Set<string>();
     for await (const edits of checkpointRecords(objects, await readManifest(objects, checkpoint))) {
       for (const edit of edits) records.add(recordName(edit));
-      await this.replicate(this.seq, { edits });
+      if (edits.length > 0) await this.replicate(this.seq, { edits });
     }
     await this.deleteRecordsExcept(records);
     await this.replicate(checkpoint.seq, {});
@@ -352,7 +352,7 @@ export class Replica {
         await this.replicate(this.seq, { edits });
         edits = [];
       }
-    await this.replicate(this.seq, { edits });
+    if (edits.length > 0) await this.replicate(this.seq, { edits });
   }
 
   /** Makes some slots outdated, which need not be loaded. */
@@ -433,10 +433,8 @@ export class Replica {
       { where: slotTest(slots, prefixLengths) },
       (rows) => (row) => ids.push(rows.idOf(row)),
     );
-    for (let from = 0; from < ids.length; from += PAGE_RECORDS)
-      for (const { id, grid, geocode, version } of await storage.getTiles(
-        ids.slice(from, from + PAGE_RECORDS),
-      ))
+    for (const some of slices(ids, PAGE_RECORDS))
+      for (const { id, grid, geocode, version } of await storage.getTiles(some))
         versions.set(id, { id, grid, geocode, version });
     return versions;
   }
@@ -444,10 +442,8 @@ export class Replica {
   /** Removes tiles of outdated slots. */
   private async removeTiles(versions: ReadonlyMap<string, TileVersion>): Promise<void> {
     const tiles = [...versions.values()];
-    for (let from = 0; from < tiles.length; from += PAGE_RECORDS) {
-      const removed = tiles.slice(from, from + PAGE_RECORDS);
+    for (const removed of slices(tiles, PAGE_RECORDS))
       await this.queue.run(() => this.replicate(this.seq, { removed }));
-    }
   }
 }
 

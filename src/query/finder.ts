@@ -254,8 +254,8 @@ export class TileFinder {
   async find(search: Search, signal?: AbortSignal): Promise<FoundTiles> {
     const limits = this.owners.asksOtherNodes ? [ANSWER_TILES, ANSWER_TILES, Infinity] : [Infinity];
     for (const most of limits) {
-      const found = await this.findInParts(search, most, signal);
-      if (found) return found;
+      const page = await this.findInParts(search, most, signal);
+      if (page) return page;
     }
     throw new Error('a single answer of each node is as of one commit');
   }

@@ -17,6 +17,7 @@ import {
   SegmentReader,
   type SegmentSlice,
   segmentName,
+  slices,
   TileState,
 } from './segment.js';
 
@@ -92,11 +93,11 @@ export async function* checkpointRecords(
   for (const segment of await openAll(objects, deltas))
     for await (const edits of segment.edits()) for (const edit of edits) changed.set(recordName(edit), edit);
   const unchanged = (edit: RecordEdit) => !changed.has(recordName(edit));
-  for (const some of pagesOf(parts, CONCURRENT_READS))
+  for (const some of slices(parts, CONCURRENT_READS))
     for (const segment of await openAll(objects, some))
       for await (const edits of segment.edits()) yield edits.filter(unchanged);
   const edits = [...changed.values()].filter(({ record }) => record !== null);
-  yield* pagesOf(edits, PAGE_RECORDS);
+  yield* slices(edits, PAGE_RECORDS);
 }
 
 /** Yields all tiles that a checkpoint has in some slots, some at a time. */
@@ -112,7 +113,7 @@ export async function* checkpointTiles(
     for (const segment of changes) for await (const some of segment.tiles(wants)) changed.apply(some);
     for (const segment of await openAll(objects, [parts[part]!]))
       for await (const { added } of segment.tiles(wants)) yield added.filter(({ id }) => !changed.has(id));
-    yield* pagesOf(changed.toChanges().added, PAGE_RECORDS);
+    yield* slices(changed.toChanges().added, PAGE_RECORDS);
   }
 }
 
@@ -122,10 +123,6 @@ function openAll(
 ): Promise<SegmentReader[]> {
   const present = segments.filter((segment) => segment !== null);
   return mapConcurrent(present, CONCURRENT_READS, ({ name }) => SegmentReader.open(objects, name));
-}
-
-function* pagesOf<T>(list: T[], length: number): Generator<T[]> {
-  for (let from = 0; from < list.length; from += length) yield list.slice(from, from + length);
 }
 
 interface CheckpointContext {

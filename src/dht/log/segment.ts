@@ -118,7 +118,8 @@ class SegmentWriter {
   }
 }
 
-function* slices<T>(list: T[], length: number): Generator<T[]> {
+/** The parts of a list with at most `length` elements, in order. */
+export function* slices<T>(list: T[], length: number): Generator<T[]> {
   for (let from = 0; from < list.length; from += length) yield list.slice(from, from + length);
 }
 
@@ -202,14 +203,15 @@ export class SegmentReader {
     return this.header.formerModels ?? [];
   }
 
-  /** The edits of the wanted slots, chunk by chunk. */
-  async *edits(wants: Wants = () => true): AsyncGenerator<RecordEdit[]> {
-    for await (const { json } of this.read(this.header.edits, wants)) yield inflateJson<RecordEdit[]>(json);
+  /** All edits, chunk by chunk. */
+  async *edits(): AsyncGenerator<RecordEdit[]> {
+    for await (const { json } of this.read(this.header.edits)) yield inflateJson<RecordEdit[]>(json);
   }
 
   /** The changes to the tiles of the wanted slots, chunk by chunk. */
   async *tiles(wants: Wants): AsyncGenerator<TileChanges> {
-    for await (const { json } of this.read(this.header.tiles, wants)) yield decodeTileChanges(json);
+    const chunks = this.header.tiles.filter(({ slot }) => wants(slot));
+    for await (const { json } of this.read(chunks)) yield decodeTileChanges(json);
   }
 
   /** The chunks of the wanted slots in one piece of memory that can be moved to another thread. */
@@ -221,7 +223,7 @@ export class SegmentReader {
     const moved: Chunk[][] = [];
     for (const list of lists) {
       const there: Chunk[] = [];
-      for await (const { chunk, json } of this.read(list, wants)) {
+      for await (const { chunk, json } of this.read(list)) {
         bytes.set(json, offset);
         there.push({ ...chunk, offset });
         offset += chunk.bytes;
@@ -231,8 +233,8 @@ export class SegmentReader {
     return { edits: moved[0]!, tiles: moved[1]!, bytes };
   }
 
-  private async *read(chunks: Chunk[], wants: Wants): AsyncGenerator<{ chunk: Chunk; json: Buffer }> {
-    for (const run of contiguousReads(chunks.filter(({ slot }) => wants(slot)))) {
+  private async *read(chunks: Chunk[]): AsyncGenerator<{ chunk: Chunk; json: Buffer }> {
+    for (const run of contiguousReads(chunks)) {
       const first = run[0]!.offset;
       const last = run.at(-1)!;
       const from = this.headerEnd + first;

@@ -239,6 +239,17 @@ test('a node that loads slots while it is slightly behind a checkpoint applies t
   await assertHolds(cluster, [b], scenes);
 });
 
+/** Node `a` with five scenes, and the folder of node `b`, which has loaded all slots. */
+async function withStoppedNode(cluster: SharedStores) {
+  const a = await startNode(cluster, 'a');
+  const { scenes, write } = writerOf(a);
+  for (let n = 1; n <= 5; n++) await write(`s${n}`, n);
+  const b = await startNode(cluster, 'b');
+  await b.replica.loadSlots(everySlot);
+  await b.close();
+  return { a, scenes, write };
+}
+
 /** Starts a replica whose folder cannot be changed after `steps` steps, as if the node was killed then. Returns false if it was. */
 async function endsWithin(
   { folder, objects, coordination }: SharedStores,
@@ -272,12 +283,7 @@ async function endsWithin(
 for (const epochId of [undefined, 'restored'])
   test(`a node that ends at any step of loading a checkpoint has the right records after the next start${epochId ? ', after a restore' : ''}`, async (t) => {
     const cluster = await sharedStores(t);
-    const a = await startNode(cluster, 'a');
-    const { scenes, write } = writerOf(a);
-    for (let n = 1; n <= 5; n++) await write(`s${n}`, n);
-    const b = await startNode(cluster, 'b');
-    await b.replica.loadSlots(everySlot);
-    await b.close();
+    const { a, scenes, write } = await withStoppedNode(cluster);
     await write('s1', 11);
     await write('s6', 12);
     await a.storage.collections.deleteScene(COLLECTION.id, 's3');
@@ -304,12 +310,7 @@ for (const epochId of [undefined, 'restored'])
 
 test('a node that ends at any step of dropping slots answers for the others only', async (t) => {
   const cluster = await sharedStores(t);
-  const a = await startNode(cluster, 'a');
-  const { scenes, write } = writerOf(a);
-  for (let n = 1; n <= 5; n++) await write(`s${n}`, n);
-  const b = await startNode(cluster, 'b');
-  await b.replica.loadSlots(everySlot);
-  await b.close();
+  const { scenes } = await withStoppedNode(cluster);
   const isKept = (slot: number) => slot % 3 === 0;
   const kept = everySlot.filter(isKept);
   let leftovers = 0;
