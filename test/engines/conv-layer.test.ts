@@ -4,8 +4,9 @@ import { it } from 'node:test';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { Tensor, Tensor4D, Variable } from '@tensorflow/tfjs-core';
 import { loadEngine } from '../../src/engines/load.js';
+import { beforeTests } from '../support/before-tests.js';
 
-const { tf } = await loadEngine('wasm');
+const { tf } = await beforeTests(loadEngine('wasm'));
 
 it('matches the plain operations, without a pass for the bias and without unused gradients', async () => {
   const inputShape: [number, number, number] = [9, 8, 3];

@@ -1,8 +1,9 @@
 import { it } from 'node:test';
+import { beforeTests } from '../support/before-tests.js';
 import { engineContract, reasonToSkip } from './engine-contract.js';
 import { selfTestContract } from './self-test-contract.js';
 
-const reason = await reasonToSkip('wasm-onednn');
+const reason = await beforeTests(reasonToSkip('wasm-onednn'));
 if (reason === undefined) {
   engineContract('wasm-onednn');
   selfTestContract('wasm-onednn');

@@ -9,9 +9,10 @@ import { wasmPrimitives } from '../../src/engines/compute-primitives/wasm.js';
 import { selfTest } from '../../src/engines/self-test.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import { registerTrainingKernels } from '../../src/engines/wasm-kernels/register.js';
+import { beforeTests } from '../support/before-tests.js';
 
 const tf = { ...core, ...layers } as Tf;
-await tf.setBackend('wasm');
+await beforeTests(tf.setBackend('wasm'));
 const loops = wasmPrimitives(tf.backend() as BackendWasm);
 
 it('refuses the stock kernels: some are missing, one is wrong; the extended backend passes', async () => {

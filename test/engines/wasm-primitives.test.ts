@@ -8,10 +8,11 @@ import { FILTER_GRADIENT, FORWARD, INPUT_GRADIENT } from '../../src/engines/comp
 import { wasmPrimitives } from '../../src/engines/compute-primitives/wasm.js';
 import { loadEngine } from '../../src/engines/load.js';
 import { selfTest } from '../../src/engines/self-test.js';
+import { beforeTests } from '../support/before-tests.js';
 import { loopsContract } from './compute-primitives-contract.js';
 import { one, whole } from './contract-values.js';
 
-const { tf } = await loadEngine('wasm');
+const { tf } = await beforeTests(loadEngine('wasm'));
 const loops = wasmPrimitives(tf.backend() as BackendWasm);
 loopsContract('the loops on the heap of tfjs', () => loops);
 
