@@ -309,7 +309,7 @@ const QUESTION_NAMES: Record<string, string> = {
   otherGroundAndDatesKnown: 'both other, history known',
 };
 
-/** The titles, and a row for each question: the error of the model with its interval, and of the simple baselines. */
+/** The titles and a row for each question: the errors of the model, with their interval, and of the simple baselines. Empty without one. */
 export function questionRows(questions: NonNullable<TrainResults['questions']>): string[][] {
   const baselines = (['mean', 'history', 'nearest', 'linear'] as const).filter((name) =>
     questions.every(({ errors }) => errors[name] !== undefined),
@@ -325,7 +325,7 @@ export function questionRows(questions: NonNullable<TrainResults['questions']>):
     `${compared.map((name) => better[name]).join(', ')} of ${places}`,
   ]);
   const titles = ['question', 'MSE', '95 %', ...baselines, `better than ${compared.join(', ')}`];
-  return [titles, ...rows];
+  return rows.length > 0 ? [titles, ...rows] : [];
 }
 
 /** Says how many of the places count in "all places" with errors of training dates, because they held out none. */

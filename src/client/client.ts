@@ -47,6 +47,7 @@ interface Link {
 
 /** Scenes or models of a page. */
 const PAGE_SIZE = 1000;
+const LOG_PAGE = 1000;
 
 /** The interval of polls grows from the first to the second value. */
 const FIRST_POLL_MS = 20;
@@ -106,10 +107,15 @@ export class Client {
     return this.ask('GET', jobPath(id), 'jobID');
   }
 
-  /** Lines of a job's log after the line `after`. */
-  async jobLog(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {
-    const path = `${jobPath(id)}/logs?after=${after}&limit=${limit}`;
-    return (await this.ask<{ lines: LogLine[] }>('GET', path, 'lines')).lines;
+  /** The lines of a job's log so far that follow the line `after`, requested page by page. */
+  async *jobLog(id: string, after = 0): AsyncGenerator<LogLine> {
+    for (let last = after; ; ) {
+      const path = `${jobPath(id)}/logs?after=${last}&limit=${LOG_PAGE}`;
+      const { lines } = await this.ask<{ lines: LogLine[] }>('GET', path, 'lines');
+      yield* lines;
+      if (lines.length < LOG_PAGE) return;
+      last = lines.at(-1)!.seq;
+    }
   }
 
   /** The states, progress and log of a job until it ends. Reconnects after a lost connection. */
@@ -197,10 +203,9 @@ export class Client {
     let after = 0;
     return async () => {
       if (!onLog) return;
-      const next = () => this.jobLog(job, { after });
-      for (let lines = await next(); lines.length > 0; lines = await next()) {
-        for (const line of lines) onLog(line);
-        after = lines.at(-1)?.seq ?? after;
+      for await (const line of this.jobLog(job, after)) {
+        onLog(line);
+        after = line.seq;
       }
     };
   }

@@ -17,6 +17,7 @@ import {
   type Window,
   widenClouds,
 } from '../raster/index.js';
+import type { Dated } from './dates.js';
 import type { BandName, ModelSpec } from './models/spec.js';
 
 /** One band of an image of a tile file. Physical value = stored value * scale + offset. */
@@ -28,9 +29,7 @@ export interface BandSource extends ImageFile {
 }
 
 /** Files of one date of a cell. */
-export interface AcquisitionFiles {
-  /** Milliseconds since 1970. */
-  time: number;
+export interface AcquisitionFiles extends Dated {
   bands: Partial<Record<BandName, BandSource>>;
   /** The mask, whose resolution is that of the bands or finer. */
   mask: ImageFile;
@@ -47,9 +46,7 @@ export interface DatePair {
 }
 
 /** One date of a cell: reflectances (0-1) and mask codes, row by row from the north-west. NaN marks missing values. */
-export interface AcquisitionPixels {
-  /** Milliseconds since 1970. */
-  time: number;
+export interface AcquisitionPixels extends Dated {
   width: number;
   height: number;
   /** Only the bands that were read. */
@@ -114,7 +111,8 @@ export async function readAcquisitionWindow(
       bands[name] = coarsen(physical(stored[i], valid[i], file), areas);
   }
   const { width, height } = window;
-  return { time: files.time, width, height, bands, mask: await readMaskWindow(files, size, window) };
+  const { time, end } = files;
+  return { time, end, width, height, bands, mask: await readMaskWindow(files, size, window) };
 }
 
 /** Clouds outside of the window reach into it if they are widened. */
@@ -184,7 +182,7 @@ async function readAcquisition(
   const wide = widenClouds(stated, width, height, files.rim ?? NO_RIM);
   return {
     pixels: {
-      ...{ time: files.time, width, height, bands, mask: wide },
+      ...{ time: files.time, end: files.end, width, height, bands, mask: wide },
       ...(wide !== stated && { stated }),
     },
     bytesRead: headers.reduce((sum, { fileBytes }) => sum + fileBytes, mask.fileBytes),

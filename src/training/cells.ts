@@ -13,6 +13,7 @@ import {
   type DatePair,
   differInSize,
 } from './acquisitions.js';
+import { datedOf } from './dates.js';
 import { heldOutDates } from './hold-out.js';
 import { type LabelledImage, labelImages } from './labelled-images.js';
 import { getModelSpec } from './models/builtin.js';
@@ -74,7 +75,13 @@ export function trainingFiles(
     const files = acquisitionFiles(storage, bands, tile);
     return files ? [{ tile, files }] : [];
   });
-  if (fit.length === 0) return { skipped: `no date holds ${bands.join(', ')}` };
+  if (fit.length === 0) {
+    const lacking = tiles.map(({ groups }) => bands.filter((name) => !findBands(groups, [name])));
+    const [fewest] = lacking.sort((a, b) => a.length - b.length);
+    return {
+      skipped: `no date holds ${bands.join(', ')}: at least ${fewest!.join(', ')} is missing; "tilewright ingest --bands" names bands`,
+    };
+  }
   const fitting = fit.map(({ tile }) => tile);
   if (bandValueKinds(bands, fitting).length > 1) return { skipped: MIXED_VALUES };
   const dates = fit.map(({ files }) => files);
@@ -152,7 +159,7 @@ export function acquisitionFiles(
     return [names[i], { ...storage.tileImage(tile, group.name), band: position.band, scale, offset }];
   });
   return {
-    ...{ time: tile.start, bands: Object.fromEntries(files), mask: storage.tileImage(tile, 'mask') },
+    ...{ ...datedOf(tile), bands: Object.fromEntries(files), mask: storage.tileImage(tile, 'mask') },
     ...(dilate > 0 && { rim: shareOfCell(gridByName(tile.grid), tile.geocode, dilate) }),
   };
 }

@@ -20,6 +20,7 @@ import {
   trainingFiles,
   withPrecision,
 } from './cells.js';
+import { datedOf, daysOf } from './dates.js';
 import { describeResumePoint } from './distributed/checkpoints.js';
 import type { DataParallelOptions } from './distributed/data-parallel.js';
 import {
@@ -35,7 +36,7 @@ import {
 } from './distributed/messages.js';
 import { type PendingConnection, pipeBothWays, type Rendezvous } from './distributed/rendezvous.js';
 import { mixedEngines, nodeLost, severalCollections } from './errors.js';
-import { dayOf, heldOutDates, isNearHeldOut } from './hold-out.js';
+import { heldOutDates, isNearHeldOut } from './hold-out.js';
 import { describeTraffic } from './model-card.js';
 import { type StoreModelContext, storeModel } from './model-store.js';
 import { getModelSpec } from './models/builtin.js';
@@ -351,7 +352,7 @@ export async function datasetOptions(
   const dates = heldOutDates(options);
   const own = new Set<string>();
   for (const { tiles } of cells)
-    for (const { start } of tiles) if (!dates || !isNearHeldOut(dates, start)) own.add(dayOf(start));
+    for (const date of tiles.map(datedOf)) if (!dates || !isNearHeldOut(dates, date)) own.add(daysOf(date));
   const days = [...new Set((await job.allGather([...own])).flat())].sort();
   return { ...options, days, isShared: true };
 }
@@ -371,7 +372,7 @@ function readRequests(
       results.skipped.push({ geocode, model, reason: files.skipped });
       return [];
     }
-    const tiles = cell.tiles.map(({ id, version, start }) => ({ id, version, start }));
+    const tiles = cell.tiles.map(({ id, version, start, end }) => ({ id, version, start, end }));
     return [{ cell, task: { id: `${collection} ${geocode}`, geocode, tiles, ...files, ...options } }];
   });
 }

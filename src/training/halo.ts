@@ -112,6 +112,7 @@ function pickPixels(date: AcquisitionPixels, columns: number[], rows: number[]):
   const size = columns.length * rows.length;
   return {
     time: date.time,
+    end: date.end,
     width: columns.length,
     height: rows.length,
     bands: Object.fromEntries(

@@ -5,11 +5,9 @@
  * processing may show the same state), a date that is held out, or pixels that were not measured.
  */
 import type { Window } from '../raster/index.js';
+import { type Dated, isSamePass } from './dates.js';
 import type { LabelledImage } from './labelled-images.js';
 import { historyLayout, type ModelSpec } from './models/spec.js';
-
-/** Acquisitions at most this far apart may be the same pass. */
-export const SAME_PASS_MS = 3 * 86_400_000;
 
 /**
  * Which other dates of a place are its history: all of them, or those before the date. `none`: models read no history. In the training of
@@ -18,40 +16,23 @@ export const SAME_PASS_MS = 3 * 86_400_000;
 export const HISTORY_USES = ['all', 'past', 'none'] as const;
 export type HistoryUse = (typeof HISTORY_USES)[number];
 
-export const isSamePass = (a: number, b: number): boolean => Math.abs(a - b) <= SAME_PASS_MS;
+/** True if a date may be in the history of another one. */
+const isHistoryOf = (other: Dated, date: Dated, use: HistoryUse): boolean =>
+  use !== 'none' && !isSamePass(other, date) && (use === 'all' || other.time < date.time);
 
-/** Returns for each day, such as 2020-06-30, the first day of its pass: days within three days of the first are one. */
-export function passesOf(days: Iterable<string>): Map<string, string> {
-  const passes = new Map<string, string>();
-  let first: string | undefined;
-  for (const day of [...new Set(days)].sort()) {
-    if (first === undefined || !isSamePass(Date.parse(first), Date.parse(day))) first = day;
-    passes.set(day, first);
-  }
-  return passes;
-}
-
-/** True if a date may be in the history of another one; times in milliseconds. */
-export const isHistoryOf = (other: number, time: number, use: HistoryUse): boolean =>
-  use !== 'none' && !isSamePass(other, time) && (use === 'all' || other < time);
-
-/** True if a place with dates at these times has a history: two dates of different passes. */
-export const hasUsableHistory = (times: readonly number[]): boolean =>
-  times.some((time) => times.some((other) => !isSamePass(other, time)));
+/** True if a place with these dates has a history: two dates of different passes. */
+export const hasUsableHistory = (dates: readonly Dated[]): boolean =>
+  dates.some((date) => dates.some((other) => !isSamePass(other, date)));
 
 /** Largest number of dates in a history: those nearest in time. */
 const MAX_HISTORY_DATES = 32;
 
-/** Returns the dates that are the history of a time, the nearest first. */
-export function historyDates<T>(
-  others: readonly T[],
-  time: number,
-  use: HistoryUse,
-  timeOf: (other: T) => number,
-): T[] {
+/** Returns the dates that are the history of another one, the nearest first. */
+export function historyDates<T extends Dated>(others: readonly T[], date: Dated, use: HistoryUse): T[] {
+  const away = (other: Dated) => Math.abs(other.time - date.time);
   return others
-    .filter((other) => isHistoryOf(timeOf(other), time, use))
-    .sort((a, b) => Math.abs(timeOf(a) - time) - Math.abs(timeOf(b) - time) || timeOf(a) - timeOf(b))
+    .filter((other) => isHistoryOf(other, date, use))
+    .sort((a, b) => away(a) - away(b) || a.time - b.time)
     .slice(0, MAX_HISTORY_DATES);
 }
 
@@ -61,7 +42,7 @@ export function historyDates<T>(
  */
 export function historyPlanes(
   spec: Pick<ModelSpec, 'inputs' | 'target'>,
-  { time, width }: Pick<LabelledImage, 'time' | 'width'>,
+  date: Dated & Pick<LabelledImage, 'width'>,
   others: readonly LabelledImage[],
   use: HistoryUse,
   part: Window,
@@ -71,13 +52,13 @@ export function historyPlanes(
   const counts = new Uint16Array(size);
   const squares = new Float64Array(size);
   const planes = Array.from({ length: layout.count }, () => new Float32Array(size));
-  const nearestFirst = historyDates(others, time, use, (other) => other.time);
+  const nearestFirst = historyDates(others, date, use);
   const [nearest, mean] = [planes[layout.nearest]!, planes[layout.mean]!];
   for (const { targets, measured, targetMask } of nearestFirst) {
     const target = targets[0]!;
     const bands = measured!.map((band, b) => ({ band, sums: planes[layout.bands + b]! }));
     for (let row = 0; row < part.height; row++) {
-      const first = (part.row + row) * width + part.column - row * part.width;
+      const first = (part.row + row) * date.width + part.column - row * part.width;
       for (let i = row * part.width; i < (row + 1) * part.width; i++) {
         if (!targetMask[first + i]) continue;
         const value = target[first + i]!;

@@ -8,9 +8,12 @@
  * Dates: a job has one date from which on dates are held out, the same for all of its cells (`validationDate`).
  */
 import type { Window } from '../raster/index.js';
-import { SAME_PASS_MS } from './history.js';
+import { plural } from '../utils/text.js';
+import { type Dated, type DayPair, dayOf, endOf, isSamePass, SAME_PASS_MS } from './dates.js';
 
 const DAY_MS = 86_400_000;
+/** Pairs of dates that a warning names. */
+const MAX_COPIES = 3;
 
 export type Side = 'eastern' | 'western' | 'southern' | 'northern';
 
@@ -125,28 +128,33 @@ export const heldOutDates = (task: {
       ? undefined
       : { from: task.validationFrom };
 
-/** The day in UTC. */
-export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
-
+/** True for a date that begins at or after the first held-out time, or on a held-out day. */
 export const isHeldOut = (dates: HeldOutDates, time: number): boolean =>
   'from' in dates ? time >= dates.from : dates.days.includes(dayOf(time));
 
-/** Returns a warning if tiles cover more time than a pass, by the longest time of one in milliseconds. The start counts as the date. */
-export const periodWarnings = (longest: number): string[] =>
-  longest > SAME_PASS_MS
-    ? [
-        `tiles cover up to ${Math.round(longest / DAY_MS)} days: if these overlap, dates that are held out or scored may share observations with those of the training or of the history, and scores are too good`,
-      ]
-    : [];
-
-/** True for a held-out time, and for one within three days of a time that may be held out, which may be the same pass. */
-export const isNearHeldOut = (dates: HeldOutDates, time: number): boolean =>
+/** True for a held-out date, and for one within three days of a date that may be held out, which may be the same pass. */
+export const isNearHeldOut = (dates: HeldOutDates, date: Dated): boolean =>
   'from' in dates
-    ? time >= dates.from - SAME_PASS_MS
+    ? endOf(date) >= dates.from - SAME_PASS_MS
     : dates.days.some((day) => {
-        const start = Date.parse(day);
-        return time >= start - SAME_PASS_MS && time < start + DAY_MS + SAME_PASS_MS;
+        const time = Date.parse(day);
+        return isSamePass(date, { time, end: time + DAY_MS - 1 });
       });
+
+/** Returns a warning for pairs of days on which places have the same image; `[]` without one. */
+export function copyWarnings(copies: readonly DayPair[]): string[] {
+  if (copies.length === 0) return [];
+  const places = new Map<string, number>();
+  for (const pair of copies) {
+    const days = pair.toSorted().join(' and ');
+    places.set(days, (places.get(days) ?? 0) + 1);
+  }
+  const named = Array.from(places, ([days, count]) => `${days} (${plural(count, 'place')})`).sort();
+  const more = named.length > MAX_COPIES ? ` and ${named.length - MAX_COPIES} other pairs` : '';
+  return [
+    `dates with the same images, as if one scene had been ingested with two dates: ${named.slice(0, MAX_COPIES).join(', ')}${more}; scores on such a date are too good if the other one trains or is history`,
+  ];
+}
 
 /**
  * Returns the first held-out time of a job, from the times of all tiles of each of its cells. At or after this time are as nearly as

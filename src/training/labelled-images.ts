@@ -1,12 +1,12 @@
 /** Labelled images of a cell, each from one date or a pair of dates: input planes, target planes and masks. */
+import { createHash } from 'node:crypto';
 import { type AcquisitionPixels, clearMask, type DatePair, inputMaskOf, isCloudy } from './acquisitions.js';
+import { type Dated, type DayPair, daysOf, endOf, isSamePass } from './dates.js';
 import { type ModelSpec, requiredBands, type TargetSpec } from './models/spec.js';
 import { cloudInputs } from './prior.js';
 
-/** All planes have width x height values. */
-export interface LabelledImage {
-  /** Milliseconds since 1970; for a pair, the later of its two dates. */
-  time: number;
+/** All planes have width x height values. The time and the end of a pair are the later ones of its two dates. */
+export interface LabelledImage extends Dated {
   width: number;
   height: number;
   /** Reflectances, one plane for each input band; for a pair the planes of `cloudInputs`. Undefined where `inputMask` is 0. */
@@ -24,6 +24,27 @@ export interface LabelledImage {
   /** For a pair: 1 where there is cloud to be removed, or its shadow. */
   cloud?: Uint8Array;
   mask: Uint8Array;
+}
+
+/** Returns the days of other passes on which images of a place equal this one, as if one scene had been ingested with two dates. */
+export function copiesOf(image: LabelledImage, others: readonly LabelledImage[]): DayPair[] {
+  const digest = digestOf(image);
+  const copies = others.filter((other) => !isSamePass(other, image) && digestOf(other) === digest);
+  return copies.map((copy) => [daysOf(image), daysOf(copy)]);
+}
+
+const digests = new WeakMap<LabelledImage, string>();
+
+/** Digest of the bands that are compared. */
+function digestOf(image: LabelledImage): string {
+  let digest = digests.get(image);
+  if (digest === undefined) {
+    const hash = createHash('sha256');
+    for (const band of image.measured ?? image.targets) hash.update(band);
+    digest = hash.digest('hex');
+    digests.set(image, digest);
+  }
+  return digest;
 }
 
 /** Minimum sum of two reflectances: below it, their normalised difference is meaningless. */
@@ -56,7 +77,7 @@ function labelDate(
   { index }: TargetSpec & { kind: 'mean' | 'map' },
   date: AcquisitionPixels,
 ): LabelledImage {
-  const { time, width, height, mask } = date;
+  const { time, end, width, height, mask } = date;
   const inputMask = clearMask(date, requiredBands(spec));
   const [a, b] = index.map((name) => date.bands[name]!);
   const target = new Float32Array(width * height);
@@ -67,7 +88,7 @@ function labelDate(
   });
   const inputs = spec.inputs.map((name) => date.bands[name]!);
   const measured = requiredBands(spec).map((name) => date.bands[name]!);
-  return { time, width, height, inputs, targets: [target], measured, inputMask, targetMask, mask };
+  return { time, end, width, height, inputs, targets: [target], measured, inputMask, targetMask, mask };
 }
 
 function labelPair(
@@ -79,6 +100,7 @@ function labelPair(
   const { inputs } = spec;
   const { width, height, mask } = cloudy;
   const time = Math.max(cloudy.time, clear.time);
+  const end = Math.max(endOf(cloudy), endOf(clear));
   const inputMask = inputMaskOf(spec, cloudy);
   const known = clearMask(clear, inputs);
   const targetMask = inputMask.map((one, at) => one & known[at]);
@@ -86,6 +108,7 @@ function labelPair(
   const cloud = mask.map((code) => (isCloudy(code) ? 1 : 0));
   return {
     time,
+    end,
     width,
     height,
     inputs: cloudInputs(cloudy, others, inputs, cloud),

@@ -4,6 +4,7 @@ import type { GridName } from '../grid/index.js';
 import type { ModelScore } from '../storage/index.js';
 import { plural } from '../utils/text.js';
 import type { BandValueKind, TilePixels } from './cells.js';
+import { datedOf, isComposite, parseDated } from './dates.js';
 import { type HeldOutDates, isNearHeldOut } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
 import { getModelSpec } from './models/builtin.js';
@@ -24,6 +25,8 @@ interface CardTile {
   version: string;
   /** RFC 3339. */
   datetime: string;
+  /** The last observation of a composite. */
+  end?: string;
 }
 
 /**
@@ -88,7 +91,7 @@ type CardDates = Pick<CardSummary, 'data' | 'holdOut' | 'distributed' | 'adaptat
 
 /**
  * Returns the dates that trained a model: those of its card without the ones that their place held out, those of the patches that other
- * places shared, and those of its parent and the models that the parent started from.
+ * places shared, and those of its parent and the models that the parent started from. Composites are intervals: `start/end`.
  */
 export function trainingDates({ data, holdOut, distributed, adaptation, transfer }: CardDates): string[] {
   const ofPlaces = new Map(distributed?.places.map((place) => [place.geocode, place.holdOut]));
@@ -97,13 +100,13 @@ export function trainingDates({ data, holdOut, distributed, adaptation, transfer
     const { days, from } = ofPlaces.get(id.slice(id.lastIndexOf('_') + 2)) ?? holdOut ?? {};
     return days ? !days.includes(datetime.slice(0, 10)) : !from || datetime < from;
   };
-  const dates = data.filter(isTrained).map(({ datetime }) => datetime);
+  const dates = data.filter(isTrained).map(({ datetime, end }) => (end ? `${datetime}/${end}` : datetime));
   return [...new Set([...dates, ...(adaptation?.dates ?? []), ...(transfer?.dates ?? [])])];
 }
 
 /** Returns a date of the training of a model that another training holds out, or that is close to one; undefined if none is. */
 export function trainedOn(card: CardDates, heldOut: HeldOutDates): string | undefined {
-  return trainingDates(card).find((datetime) => isNearHeldOut(heldOut, Date.parse(datetime)));
+  return trainingDates(card).find((date) => isNearHeldOut(heldOut, parseDated(date)));
 }
 
 /** Properties of a model that the caller adds to the results of its training. */
@@ -122,9 +125,14 @@ export interface ModelCardContext
   > {
   /** Default: it started fresh. */
   parent?: string | null;
-  tiles: { id: string; version: string; start: number }[];
+  tiles: { id: string; version: string; start: number; end: number }[];
   /** Milliseconds since 1970. */
   createdAt: number;
+}
+
+export function cardTile({ id, version, ...tile }: ModelCardContext['tiles'][number]): CardTile {
+  const [datetime, end] = [tile.start, tile.end].map((time) => new Date(time).toISOString());
+  return { id, version, datetime: datetime!, ...(isComposite(datedOf(tile)) && { end: end! }) };
 }
 
 export function modelCard(
@@ -133,7 +141,7 @@ export function modelCard(
 ): ModelCard {
   return {
     ...context,
-    data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
+    data: tiles.map(cardTile),
     parent,
     ...(transfer && { transfer }),
     ...(hasBatchNorm(getModelSpec(context.model)) && {

@@ -15,6 +15,7 @@ import {
 import { version as softwareVersion } from '../version.js';
 import type { CandidateName } from './candidates.js';
 import type { TrainingCell } from './cells.js';
+import type { DayPair } from './dates.js';
 import { baseNotUsable } from './errors.js';
 import type { TargetStatistics } from './evaluation.js';
 import {
@@ -56,6 +57,8 @@ export interface ModelResult
   serves?: CandidateName;
   /** Id of the model whose weights it started from. */
   parent?: string;
+  /** Days on which one of its places has the same image. */
+  copies?: DayPair[];
   /** Number of values in its validation patches. Like `losses` and `patches`, only of models that are not stored and have no card. */
   validationValues?: number;
 }
@@ -70,6 +73,8 @@ export interface StoredModel {
 
 function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
   const { parent, transfer, adaptation, distributed, spread, choice } = card;
+  const places: Pick<CardSummary, 'copies'>[] = distributed?.places ?? [card];
+  const copies = places.flatMap((place) => place.copies ?? []);
   const members = Object.fromEntries(RESULT_MEMBERS.map((name) => [name, card[name]])) as unknown;
   return {
     model: {
@@ -80,6 +85,7 @@ function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
       ...(adaptation && { adaptation }),
       ...(distributed && { distributed }),
       ...(choice && { serves: choice.serves }),
+      ...(copies.length > 0 && { copies }),
     },
     spread,
     asked: Object.fromEntries(

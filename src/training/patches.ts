@@ -7,16 +7,9 @@
  */
 import { cloudCoverPercent, coveragePercent, Mask, maskHistogram, type Window } from '../raster/index.js';
 import { plural } from '../utils/text.js';
+import { type DayPair, dayOf, daysOf, isComposite, isSamePass, passesOf } from './dates.js';
+import { fillHistory, type HistoryUse, hasUsableHistory, historyPlanes } from './history.js';
 import {
-  fillHistory,
-  type HistoryUse,
-  hasUsableHistory,
-  historyPlanes,
-  isSamePass,
-  passesOf,
-} from './history.js';
-import {
-  dayOf,
   type HeldOutDates,
   isHeldOut,
   isNearHeldOut,
@@ -25,7 +18,7 @@ import {
   type SpatialSplit,
   spatialSplits,
 } from './hold-out.js';
-import type { LabelledImage } from './labelled-images.js';
+import { copiesOf, type LabelledImage } from './labelled-images.js';
 import {
   historyLayout,
   inputPlanes,
@@ -81,6 +74,8 @@ export interface TrainValidationPatches {
   /** Indices of the images of the dates of the training, and of the validation. */
   trainingImages: number[];
   validationImages: number[];
+  /** Days of the training and the validation on which the cell has the same image. */
+  copies: DayPair[];
   /** Present if the cell has several dates, so that models may read its history. The spec of the patches is `withHistory`. */
   history?: CellHistory;
 }
@@ -188,8 +183,7 @@ export function makePatches(
   if ('skipped' in division) return division;
   const { spec: sized, split, counts } = division;
   const { ground, trainDates, validationDates } = split;
-  const times = trainDates.map(({ time }) => time);
-  const readsHistory = use !== 'none' && (isShared || hasUsableHistory(times));
+  const readsHistory = use !== 'none' && (isShared || hasUsableHistory(trainDates));
   const spec = readsHistory ? withHistory(sized) : sized;
   const { patchSize } = spec;
   const history = readsHistory ? { images: trainDates, use } : undefined;
@@ -228,10 +222,14 @@ export function makePatches(
       },
       trainingImages: trainDates.map((image) => images.indexOf(image)),
       validationImages: validationDates.map((image) => images.indexOf(image)),
+      copies: copiesAmong([...new Set([...trainDates, ...validationDates])]),
       ...(history && { history: cellHistory(spec, split, history, days) }),
     },
   };
 }
+
+const copiesAmong = (images: LabelledImage[]): DayPair[] =>
+  images.flatMap((image, i) => copiesOf(image, images.slice(i + 1)));
 
 function heldOutOf({ excluded, heldOut = excluded }: Split): Pick<AppliedHoldOut, 'from' | 'days'> {
   if (heldOut === undefined) return {};
@@ -251,7 +249,7 @@ function cellHistory(
   spec: ModelSpec,
   { ground, trainDates, validationDates, heldOut }: Split,
   history: HistorySource,
-  days = [...new Set(trainDates.map(({ time }) => dayOf(time)))].sort() as readonly string[],
+  days = [...new Set(trainDates.map(daysOf))].sort() as readonly string[],
 ): CellHistory {
   const { patchSize } = spec;
   const { use } = history;
@@ -265,7 +263,7 @@ function cellHistory(
   const passOf = passesOf(days);
   const passes = [...new Set(passOf.values())];
   const count = Math.min(MAX_FOLDS, passes.length);
-  const groupOf = ({ time }: LabelledImage) => passes.indexOf(passOf.get(dayOf(time))!) % count;
+  const groupOf = (image: LabelledImage) => passes.indexOf(passOf.get(daysOf(image))!) % count;
   return {
     use,
     days: passes.slice(0, count),
@@ -298,7 +296,7 @@ function cellHistory(
 
 /** Returns the images that are not of the pass of one of these. */
 const withoutPasses = (images: LabelledImage[], left: readonly LabelledImage[]): LabelledImage[] =>
-  images.filter(({ time }) => !left.some((other) => isSamePass(other.time, time)));
+  images.filter((image) => !left.some((other) => isSamePass(other, image)));
 
 /** Returns the patches that have a history: a model learns nothing from the others. Sets of models without history are unchanged. */
 function withKnownHistory(spec: ModelSpec, set: Patches): Patches {
@@ -390,7 +388,7 @@ function usableDivision(
       // The reason is that of the split of the smallest patches that is nearest to having enough.
       [nearest] = divisions.toSorted((a, b) => total(b) - total(a));
     }
-  if (isShared && heldOut && images.length > 0 && images.every(({ time }) => isNearHeldOut(heldOut, time)))
+  if (isShared && heldOut && images.length > 0 && images.every((image) => isNearHeldOut(heldOut, image)))
     return { skipped: 'all of its dates are held out for validation, or within three days of such dates' };
   return { skipped: reasonToSkip(sizes.at(-1)!, images, nearest?.counts) };
 }
@@ -413,9 +411,10 @@ function candidateSplits(
   const alike = (dates: LabelledImage[]) =>
     dates.length > 0 ? grounds.map((ground) => ({ ground, trainDates: dates, validationDates: dates })) : [];
   if (heldOut === undefined) return alike(images);
-  const isLeft = hasPairs ? isHeldOut : isNearHeldOut;
+  const isLeft = (image: LabelledImage) =>
+    hasPairs && !isComposite(image) ? isHeldOut(heldOut, image.time) : isNearHeldOut(heldOut, image);
   const validationDates = images.filter(({ time }) => isHeldOut(heldOut, time));
-  const trainDates = images.filter(({ time }) => !isLeft(heldOut, time));
+  const trainDates = images.filter((image) => !isLeft(image));
   const same = isShared ? alike(trainDates).map((split) => ({ ...split, excluded: heldOut })) : alike(images);
   if (trainDates.length === 0 || validationDates.length === 0) return same;
   return [...grounds.map((ground) => ({ ground, trainDates, validationDates, heldOut })), ...same];

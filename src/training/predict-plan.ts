@@ -22,6 +22,7 @@ import {
   coarsestGroup,
   type TilePixels,
 } from './cells.js';
+import { datedOf } from './dates.js';
 import type { CellDates, ModelFiles, TileHalo, TileNeighbour } from './halo.js';
 import { type HistoryUse, historyDates } from './history.js';
 import type { CardSummary } from './model-card.js';
@@ -199,8 +200,12 @@ export async function historyTiles(
   const filter = parseFilter({ collections: [collection], geocode, source: 'raw' });
   const ofCell = await storage.getTiles((await searchTiles(storage.index, filter)).ids);
   const bands = requiredBands(spec);
-  const dates = historyDates(ofCell, tile.start, use, ({ start }) => start);
-  return dates.flatMap((other) => {
+  const dates = historyDates(
+    ofCell.map((other) => ({ ...datedOf(other), other })),
+    datedOf(tile),
+    use,
+  );
+  return dates.flatMap(({ other }) => {
     const isOfCell = other.grid === tile.grid && areAlike(spec.inputs, tile, other);
     const date = isOfCell ? acquisitionFiles(storage, bands, other) : null;
     return date ? [{ tile: other, date }] : [];

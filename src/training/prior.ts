@@ -11,6 +11,7 @@ import {
   clearMask,
   readAcquisitions,
 } from './acquisitions.js';
+import { datedOf, timeBetween } from './dates.js';
 import type { BandName } from './models/spec.js';
 import { type LinearModel, ridge, type SufficientStatistics, sampleStatistics } from './ridge-regression.js';
 
@@ -161,11 +162,11 @@ interface TemporalPrior extends PriorValues {
  * `except` are excluded.
  */
 export function priorDates(
-  tiles: Pick<TileRecord, 'start' | 'cloudCover'>[],
+  tiles: (Pick<TileRecord, 'start' | 'cloudCover'> & { end?: number })[],
   date: number,
   except = date,
 ): number[] {
-  const away = (other: number, from: number) => Math.abs(tiles[other].start - tiles[from].start);
+  const away = (other: number, from: number) => timeBetween(datedOf(tiles[other]), datedOf(tiles[from]));
   return [...tiles.keys()]
     .filter((other) => away(other, date) > SAME_OVERPASS_MS && away(other, except) > SAME_OVERPASS_MS)
     .filter((other) => (tiles[other].cloudCover ?? 100) <= MAX_CLOUD_PERCENT)

@@ -1,8 +1,8 @@
 /** Scores of models by question, over all places of a job, with intervals over the units that the question samples. */
 import { bootstrapIntervals, type Interval } from '../utils/bootstrap.js';
 import { medianOfSorted } from '../utils/sorted.js';
+import { passesOf } from './dates.js';
 import { type Skill, skillValue } from './evaluation.js';
-import { passesOf } from './history.js';
 import { QUESTIONS, type Question, type QuestionErrors } from './report.js';
 
 /** Candidates of a question: the served model, and simple baselines. */

@@ -248,6 +248,7 @@ export const modelUploadSchema = object(
     displayRange: numberPair,
     choice: choiceSchema,
     questions: { type: 'array', maxItems: 10_000, items: QUESTION_ERRORS },
+    copies: { type: 'array', maxItems: 10_000, items: { type: 'array', items: text, maxItems: 2 } },
   },
 );
 

@@ -4,6 +4,7 @@ import type { Tf } from '../engines/index.js';
 import { predictPatches } from './batches.js';
 import type { Candidate, CandidateName, RidgeSettings } from './candidates.js';
 import type { DateError } from './date-errors.js';
+import type { DayPair } from './dates.js';
 import {
   type Baselines,
   type EpochLosses,
@@ -52,6 +53,8 @@ export interface CellReport {
   /** Absent for cloud removal, and without patches or dates to choose on. */
   choice?: ModelChoice;
   questions?: QuestionErrors[];
+  /** Days on which the cell has the same image. Absent if all differ. */
+  copies?: DayPair[];
 }
 
 /**
@@ -183,6 +186,7 @@ export async function reportOf(
       },
       ...(selection && { selection: evaluateSelection(tf, model, { train, selection }) }),
       ...(range && { displayRange: range }),
+      ...(dataset.copies.length > 0 && { copies: dataset.copies }),
       baseline: evaluateBaselines(spec.target, dataset, range, ofHistory),
       skill,
       ...(spec.target.kind !== 'clear' && { trainingMean: meanValues[0]! }),

@@ -4,10 +4,11 @@ import type { PixelGrid } from '../grid/index.js';
 import type { Window } from '../raster/index.js';
 import { differInSize } from './acquisitions.js';
 import { type HistoryFiles, imagesOf } from './date-errors.js';
+import type { DayPair } from './dates.js';
 import { type TargetStatistics, targetStatistics } from './evaluation.js';
 import type { LoadModel } from './halo.js';
 import { historyPlanes } from './history.js';
-import { labelImages } from './labelled-images.js';
+import { copiesOf, labelImages } from './labelled-images.js';
 import { historyLayout, type ModelSpec, receptiveField } from './models/spec.js';
 import { datesOf, OUTPUT_ENCODING, type PredictTask, predictPixels } from './predict-tile.js';
 
@@ -38,6 +39,8 @@ export type ErrorSums = Record<(typeof COMPARED)[number], Record<'squares' | 'er
 
 export interface GroundErrors {
   isTrainedGround: boolean;
+  /** The day, with each day on which the place has the same image. Absent if all differ. */
+  copies?: DayPair[];
   truth: TargetStatistics;
   /** Absent for ground and dates that trained the model. */
   applied?: ErrorSums;
@@ -60,7 +63,8 @@ export async function tileErrors(
 ): Promise<GroundErrors[]> {
   const { isTrainingDate, otherDates } = task;
   const [pixels] = await datesOf([task.date], task.size);
-  const [{ targets, targetMask }] = labelImages(spec, [pixels]);
+  const [image] = labelImages(spec, [pixels]);
+  const { targets, targetMask } = image;
   const { width, height } = pixels;
   const side = spec.target.kind === 'mean' ? spec.patchSize : 1;
   const isTrained = trainedPixels(pixels, task.trained, receptiveField(spec));
@@ -75,6 +79,7 @@ export async function tileErrors(
 
   const images = await imagesOf(spec, otherDates.dates, pixels);
   const planes = historyPlanes(spec, pixels, images, otherDates.use, { column: 0, row: 0, width, height });
+  const copies = copiesOf(image, images);
   const layout = historyLayout(spec);
   const orMean = (plane: Float32Array) => (at: number) => (Number.isNaN(plane[at]) ? task.mean : plane[at]);
   const mean = () => task.mean;
@@ -95,6 +100,7 @@ export async function tileErrors(
     return [
       {
         isTrainedGround: ground === 1,
+        ...(copies.length > 0 && { copies }),
         truth: targetStatistics(truth),
         applied: sums(applied, withHistory),
         ...(ground === 0 && isKnown && { blind: sums(blind, { mean, history: mean, nearest: mean }) }),

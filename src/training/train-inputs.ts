@@ -12,18 +12,11 @@ import {
 } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
 import { bandValueKinds, regionName, trainingCellKey } from './cells.js';
+import { type Dated, datedOf, dayOf, daysOf, isComposite } from './dates.js';
 import type { Rendezvous } from './distributed/rendezvous.js';
 import { unusableHoldOut } from './errors.js';
 import { type HistoryUse, hasUsableHistory } from './history.js';
-import {
-  dayOf,
-  type HeldOutDates,
-  heldOutDates,
-  isHeldOut,
-  isNearHeldOut,
-  periodWarnings,
-  validationDate,
-} from './hold-out.js';
+import { type HeldOutDates, heldOutDates, isHeldOut, isNearHeldOut, validationDate } from './hold-out.js';
 import type { FreezingSchedule } from './learner.js';
 import type { TrainingMode, TransferPolicy } from './model-card.js';
 import { getModelSpec } from './models/builtin.js';
@@ -125,8 +118,7 @@ export async function withSelection(
   inputs: TrainInputs,
   job: PrepareContext,
 ): Promise<TrainInputs> {
-  const { places, regions, longest } = await selectedWithRetry(finder, inputs, job);
-  for (const text of periodWarnings(longest)) job.log('warning', text);
+  const { places, regions } = await selectedWithRetry(finder, inputs, job);
   let mode = trainingMode(inputs);
   const isImplied = inputs.mode === undefined && inputs.base === undefined && inputs.fresh !== false;
   if (isImplied && mode === 'regional') {
@@ -144,29 +136,36 @@ export async function withSelection(
 
 function withHeldOutDates(
   inputs: TrainInputs,
-  cells: number[][],
+  cells: Dated[][],
   job: Pick<PrepareContext, 'log'>,
 ): TrainInputs {
-  const days = new Set(cells.flat().map(dayOf));
+  const dates = cells.flat();
+  const days = new Set(dates.map(({ time }) => dayOf(time)));
   const missing = inputs.holdOut?.filter((day) => !days.has(day)) ?? [];
   if (missing.length > 0)
     throw unusableHoldOut(
       `no selected tile is of ${missing.join(', ')}`,
       '"tilewright search --format json" lists tiles with their dates.',
     );
-  const dates = jobHeldOut(inputs);
-  if (dates && cells.every((times) => times.every((time) => isHeldOut(dates, time))))
+  const composite = dates.find((date) => isComposite(date) && inputs.holdOut?.includes(dayOf(date.time)));
+  if (composite)
+    throw unusableHoldOut(
+      `a tile holds observations from ${daysOf(composite).replace('/', ' to ')}, which other dates may share`,
+      'Hold out all dates from one on: --validation-from.',
+    );
+  const heldOut = jobHeldOut(inputs);
+  if (heldOut && dates.every(({ time }) => isHeldOut(heldOut, time)))
     throw unusableHoldOut(
       'all dates of the selected tiles are held out, so none is left to train on',
       'Hold out fewer of them; "tilewright search --format json" lists tiles with their dates.',
     );
-  if (dates && !cells.some((times) => times.some((time) => isHeldOut(dates, time))))
+  if (heldOut && !dates.some(({ time }) => isHeldOut(heldOut, time)))
     job.log(
       'warning',
       `no selected tile is of ${inputs.validationFrom} or later, so no date is held out, only ground: name an earlier --validation-from`,
     );
-  if (dates) return inputs;
-  const from = validationDate(cells);
+  if (heldOut) return inputs;
+  const from = validationDate(cells.map((ofCell) => ofCell.map(({ time }) => time)));
   if (from === undefined) return inputs;
   const validationFrom = new Date(from).toISOString();
   job.log('info', `dates from ${validationFrom} on are held out for validation`);
@@ -174,11 +173,11 @@ function withHeldOutDates(
 }
 
 /** Models read no history if no place has enough dates for the training. */
-function withHistoryUse(inputs: TrainInputs, cells: number[][]): TrainInputs {
+function withHistoryUse(inputs: TrainInputs, cells: Dated[][]): TrainInputs {
   const { history = 'all' } = inputs;
-  const dates = jobHeldOut(inputs);
-  const isTrained = (time: number) => dates === undefined || !isNearHeldOut(dates, time);
-  const hasHistory = history !== 'none' && cells.some((times) => hasUsableHistory(times.filter(isTrained)));
+  const heldOut = jobHeldOut(inputs);
+  const isTrained = (date: Dated) => heldOut === undefined || !isNearHeldOut(heldOut, date);
+  const hasHistory = history !== 'none' && cells.some((dates) => hasUsableHistory(dates.filter(isTrained)));
   return hasHistory ? inputs : { ...inputs, history: 'none' };
 }
 
@@ -200,12 +199,10 @@ async function selectedWithRetry(
 
 /** The tiles of all nodes that match the filter of a training. */
 interface SelectedPlaces {
-  /** For each cell the times of its tiles, milliseconds since 1970. */
-  places: number[][];
+  /** The dates of each cell. */
+  places: Dated[][];
   /** One model of several places needs tiles of one region. */
   regions: Set<string>;
-  /** The longest time that a tile covers, in milliseconds. */
-  longest: number;
 }
 
 async function selectedPlaces(
@@ -215,19 +212,18 @@ async function selectedPlaces(
 ): Promise<SelectedPlaces> {
   const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
   const bands = requestedModels(inputs).flatMap((model) => requiredBands(getModelSpec(model)));
-  const times = new Map<string, number[]>();
+  const places = new Map<string, Dated[]>();
   const regions = new Set<string>();
-  let longest = 0;
   for await (const tiles of searchTilePages(finder, filter)) {
     signal.throwIfAborted();
     for (const tile of tiles) {
       for (const values of bandValueKinds(bands, [tile])) regions.add(regionName(tile, values));
-      longest = Math.max(longest, tile.end - tile.start);
       const key = trainingCellKey(tile);
-      const known = times.get(key);
-      if (known) known.push(tile.start);
-      else times.set(key, [tile.start]);
+      const dates = places.get(key);
+      const date = datedOf(tile);
+      if (dates) dates.push(date);
+      else places.set(key, [date]);
     }
   }
-  return { places: [...times.values()], regions, longest };
+  return { places: [...places.values()], regions };
 }

@@ -4,6 +4,7 @@ import type { JobContext, Process } from '../jobs/index.js';
 import { checkFilter, filterSchema, requireCollections } from '../query/index.js';
 import { listOf } from '../utils/json-schema.js';
 import { plural } from '../utils/text.js';
+import { dayOf } from './dates.js';
 import { trainDistributed } from './distributed-mode.js';
 import {
   nothingTrained,
@@ -14,7 +15,7 @@ import {
   unusedTransfer,
 } from './errors.js';
 import { HISTORY_USES } from './history.js';
-import { dayOf } from './hold-out.js';
+import { copyWarnings } from './hold-out.js';
 import { FREEZING_SCHEDULES } from './learner.js';
 import { TRAINING_MODES, TRANSFER_POLICIES, type TrainingMode } from './model-card.js';
 import { MODEL_NAMES } from './models/builtin.js';
@@ -298,11 +299,13 @@ function failedInputs(
 }
 
 /** Throws TW_TRAIN_NOTHING. */
-function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'>): void {
-  const { models: trained, skipped, failed, checked, leftOut = [] } = results;
+function conclude(results: TrainResults, { message, log }: Pick<JobContext, 'message' | 'log'>): void {
+  const { base, models: trained, skipped, failed, checked, leftOut = [] } = results;
   message(
     `${plural(trained.length, 'model')} trained${trained.some(({ losses }) => losses) ? ', none stored' : ''}, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}${checked ? `, ${leftOut.length} left out` : ''}`,
   );
+  const reported = base ? [base] : trained;
+  for (const text of copyWarnings(reported.flatMap(({ copies = [] }) => copies))) log('warning', text);
   if (trained.length > 0) return;
   // Nothing had to be trained, or the budget was too small.
   if (checked && skipped.length + failed.length === 0) return;

@@ -19,7 +19,7 @@ const DESCRIPTION = { collection: 'test', scale: 0.0001, maskBand: 5, precision:
 
 test('models are listed in pages of any size', async (t) => {
   const node = await testNode(t, await tempFolder(t));
-  const tile = { collection: 'c', grid: 'geohash', id: 't', version: 'v', start: 0 };
+  const tile = { collection: 'c', grid: 'geohash', id: 't', version: 'v', start: 0, end: 0 };
   for (const geocode of ['u26x0', 'u26x1', 'u26xb', 'u26xc', 'u26xd'])
     await putModel(node.storage, [{ ...tile, geocode } as TileRecord]);
   const get = async (url: string) => (await node.server.inject(url)).json();

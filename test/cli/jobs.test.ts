@@ -118,7 +118,7 @@ test('jobs are listed, shown, cancelled and retried', async (t) => {
   assert.match(list.stdout, new RegExp(`^${job.jobID} +ingest +successful +100 %`, 'm'));
   assert.match(
     (await tilewright('jobs', job.jobID, ...target)).stdout,
-    /ingest, successful, 1 scene ingested, 1 failed: .*\n\d+ of \d+ tiles done, /,
+    /ingest, successful, 1 scene ingested, 1 failed: .*\n\d+ of \d+ tiles done, .*\n(warning|error): .*broken/,
   );
 
   await writeFile(broken, await readFile(await writeTestScene(join(folder, 'other.tif'), { seed: 3 })));

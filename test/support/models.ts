@@ -4,7 +4,7 @@ import { loadEngine } from '../../src/engines/load.js';
 import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../../src/storage/index.js';
 import type { TileScore } from '../../src/training/evaluation.js';
 import { getModelSpec, type ImageScores, type ModelCard } from '../../src/training/index.js';
-import { cardSummary, selectionScore } from '../../src/training/model-card.js';
+import { cardSummary, cardTile, selectionScore } from '../../src/training/model-card.js';
 import { buildModel } from '../../src/training/models/network.js';
 import { saveModel } from '../../src/training/models/weights.js';
 
@@ -58,7 +58,7 @@ export async function putModel(
     mode,
     job: 'job',
     filter: null,
-    data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
+    data: tiles.map(cardTile),
     parent: parent ?? null,
     ...(transfer && { transfer }),
     engine: { name: 'wasm', version: '4.22.0 on oneDNN 2.6.3', why: [] },

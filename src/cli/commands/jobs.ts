@@ -16,13 +16,19 @@ import {
 import { logToStderr, print, printJson, printTable, withProgressLine } from '../output.js';
 import { interruptSignal } from '../process.js';
 
-/** Prints a job in the format of the command. */
-const jobPrinter = (format: string) => (format === 'json' ? printJson : printJob);
+/** Shows a job in the format of the command. */
+async function showJob(client: Client, job: JobDocument, format: string): Promise<void> {
+  if (format === 'json') return printJson(job);
+  printJob(job);
+  for await (const { level, text } of client.jobLog(job.jobID))
+    if (level !== 'info') print(`${level}: ${text}`);
+}
 
 /** Follows a job until it ends, and prints it. Sets the exit code 1 unless it was successful. */
 export async function followAndPrint(client: Client, id: string, format: string): Promise<void> {
   const job = await followJob(client, id);
-  if (job) jobPrinter(format)(job);
+  if (job && format === 'json') printJson(job);
+  else if (job) printJob(job);
   if (job?.status !== 'successful') process.exitCode = 1;
 }
 
@@ -111,7 +117,7 @@ export function jobsCommand(): Command {
       { ...others, ...(runsJobs && { allowHost, remoteCredentials }) },
       async (target) => {
         const { client } = target;
-        const show = jobPrinter(flags.format);
+        const show = (job: JobDocument) => showJob(client, job, flags.format);
         if (id === undefined) {
           const jobs = await client.jobs();
           if (flags.format === 'json') printJson({ jobs });

@@ -282,7 +282,9 @@ function warningsOf({ classes, scores, labelled: { side } }: ClassifyFit, split:
     0,
   );
   const few = classes.filter((one) => one.squares < MIN_UNITS && !unscored.includes(one));
-  const oneField = classes.filter((one) => one.isOneField && !few.includes(one) && !unscored.includes(one));
+  const fewFields = classes.filter(
+    (one) => one.fields < MIN_UNITS && !few.includes(one) && !unscored.includes(one),
+  );
   const single = side < SQUARE_SIDES[0];
   return [
     ...(unscored.length > 0
@@ -291,9 +293,9 @@ function warningsOf({ classes, scores, labelled: { side } }: ClassifyFit, split:
     ...(few.length > 0
       ? [`${names(few)}: poorly supported, by labels in fewer than ${MIN_UNITS} squares of ground`]
       : []),
-    ...(oneField.length > 0
+    ...(fewFields.length > 0
       ? [
-          `${names(oneField)}: all labels touch each other, perhaps as one field, so the accuracy on other fields is not known`,
+          `${fewFields.map(({ name, fields }) => `${name} (${fields})`).join(', ')}: the squares with labels form fewer than ${MIN_UNITS} groups that touch, perhaps one field each, so the accuracy on other fields is not known`,
         ]
       : []),
     ...(unscoredPixels > 0 ? [`${unscoredPixels} labelled pixels are not scored`] : []),

@@ -149,13 +149,13 @@ export interface LabelledSquares extends GroundSquares {
 }
 
 export interface ClassifyFit {
-  /** `pixels` and `squares`: those with labels of the class. */
+  /** `pixels`, `squares` and `fields`: those with labels of the class. */
   classes: {
     code: number;
     name: string;
     pixels: number;
     squares: number;
-    isOneField: boolean;
+    fields: number;
     mean: number[];
   }[];
   chosen: ClassifierCandidate;
@@ -196,7 +196,7 @@ export const CLASSIFY_FIT = objectOf(
         name: TEXT,
         pixels: COUNT,
         squares: COUNT,
-        isOneField: { type: 'boolean' },
+        fields: COUNT,
         mean: listOf(NUMBER),
       }),
     ),
@@ -248,14 +248,11 @@ export async function fitMap(
       classes: { best: 'most', codes, names: codes.map(nameOf) },
     },
     fit: {
-      classes: sums(ALL).classes.map(({ code, mean, pixels }) => ({
-        code,
-        name: nameOf(code),
-        mean: Array.from(mean),
-        pixels,
-        squares: squaresWith(code).length,
-        isOneField: isOneField(squaresWith(code)),
-      })),
+      classes: sums(ALL).classes.map(({ code, mean, pixels }) => {
+        const squares = squaresWith(code);
+        const facts = { pixels, squares: squares.length, fields: fieldCount(code, squares) };
+        return { code, name: nameOf(code), mean: Array.from(mean), ...facts };
+      }),
       chosen,
       compared,
       scores,
@@ -273,25 +270,35 @@ export async function fitMap(
   };
 }
 
-/** Least part of the squares of a field that have labels of no other class. */
+/** Least part of the squares of a class in which most labels are of this class. */
 const FIELD_SHARE = 0.5;
 
-/** True if the squares of a class, by column and row, touch each other and hardly have another class: they may be one field. */
-function isOneField(squares: [key: string, by: ReadonlyMap<number, number>][]): boolean {
-  if (squares.filter(([, by]) => by.size === 1).length < FIELD_SHARE * squares.length) return false;
-  const apart = new Set(squares.map(([key]) => key));
-  const [first] = apart;
-  const reached = first === undefined ? [] : [first];
-  apart.delete(first!);
-  for (const key of reached) {
-    const [column, row] = key.split(' ').map(Number) as [number, number];
-    for (const x of [-1, 0, 1])
-      for (const y of [-1, 0, 1]) {
-        const next = `${column + x} ${row + y}`;
-        if (apart.delete(next)) reached.push(next);
-      }
+/**
+ * Returns the number of groups of squares, by column and row, that touch each other and have mainly labels of this class: they may be one
+ * field each. If most of its squares have more labels of other classes, each counts, because the labels are scattered.
+ */
+function fieldCount(code: number, squares: [key: string, by: ReadonlyMap<number, number>][]): number {
+  const main = squares.filter(([, by]) => {
+    const labels = [...by.values()].reduce((sum, count) => sum + count, 0);
+    return 2 * by.get(code)! > labels;
+  });
+  if (main.length < FIELD_SHARE * squares.length) return squares.length;
+  const unreached = new Set(main.map(([key]) => key));
+  let count = 0;
+  for (const first of unreached) {
+    count++;
+    unreached.delete(first);
+    const reached = [first];
+    for (const key of reached) {
+      const [column, row] = key.split(' ').map(Number) as [number, number];
+      for (const x of [-1, 0, 1])
+        for (const y of [-1, 0, 1]) {
+          const next = `${column + x} ${row + y}`;
+          if (unreached.delete(next)) reached.push(next);
+        }
+    }
   }
-  return apart.size === 0;
+  return count;
 }
 
 /** Name of a class whose labels have none. */

@@ -8,7 +8,7 @@ import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.j
 import { medianOfSorted } from '../../utils/sorted.js';
 import { compareText } from '../../utils/text.js';
 import type { DateError } from '../date-errors.js';
-import { dayOf } from '../hold-out.js';
+import { dayOf } from '../dates.js';
 import {
   type ChartPoint,
   dateSpread,

@@ -38,9 +38,10 @@ import {
 } from '../../storage/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { compareText, plural } from '../../utils/text.js';
+import { datedOf } from '../dates.js';
 import { notScored } from '../errors.js';
 import { pooledTargetStatistics, rSquared } from '../evaluation.js';
-import { periodWarnings } from '../hold-out.js';
+import { copyWarnings } from '../hold-out.js';
 import type { CardSummary } from '../model-card.js';
 import { getModelSpec } from '../models/builtin.js';
 import { requiredBands } from '../models/spec.js';
@@ -80,8 +81,6 @@ interface Scored extends GroundErrors {
 interface ScorePart extends TileCounts {
   scored: Scored[];
   lost: string[];
-  /** The longest time that a scored tile or one of its history covers, ms. */
-  longest: number;
 }
 
 const SUMS = objectOf(
@@ -99,11 +98,10 @@ const PART = objectOf(
           ...{ tile: TEXT, place: TEXT, datetime: TEXT, isTrainingDate: FLAG, isTrainedGround: FLAG },
           truth: objectOf({ count: COUNT, mean: NUMBER, squares: NUMBER }),
         },
-        { applied: SUMS, blind: SUMS },
+        { applied: SUMS, blind: SUMS, copies: listOf(listOf(TEXT)) },
       ),
     ),
     lost: listOf(TEXT),
-    longest: NUMBER,
   },
   { bytesFetched: COUNT },
 );
@@ -246,7 +244,7 @@ async function scoreTiles(context: ScoreContext, inputs: ScoreInputs, job: JobCo
   const filter = defaultToRawSource(parseFilter({ collections: [model.collection], ...inputs.filter }));
   const engine = await selectEngineCached(inputs.engine);
   job.message(`scoring ${model.id} with ${engine.name}`);
-  const part: ScorePart = { ...emptyCounts(), scored: [], lost: training.lost, longest: 0 };
+  const part: ScorePart = { ...emptyCounts(), scored: [], lost: training.lost };
   let total = 0;
   for await (const _ of selectedTiles(storage, filter, job.isMine)) total++;
   const pool = new PredictPool(engine.name, cores);
@@ -301,7 +299,7 @@ async function tileScore(
     for (const text of planned.warnings) job.log('warning', `${tile.id}: ${text}; score it again later`);
   const otherDates = reading.historyUse ? reading.history : await historyTiles(storage, spec, tile, use);
   const read = [tile, ...otherDates.map((other) => other.tile), ...(planned?.tiles ?? [])];
-  const isTrainingDate = training.isTrainingDate(tile.start);
+  const isTrainingDate = training.isTrainingDate(datedOf(tile));
   const errors = await withPinnedTiles(
     storage,
     read.map((tile) => ({ tile, groups: tile.groups })),
@@ -317,7 +315,6 @@ async function tileScore(
   );
   if (errors.length === 0)
     return 'none of their pixels is measured and predicted: cloud covers them, or they are smaller than a patch of the model';
-  part.longest = Math.max(part.longest, ...read.map(({ start, end }) => end - start));
   const datetime = new Date(tile.start).toISOString();
   const place = `${tile.grid} ${tile.geocode}`;
   return errors.map((one) => ({ tile: tile.id, place, datetime, isTrainingDate, ...one }));
@@ -330,7 +327,6 @@ function mergeParts(parts: ScorePart[]): ScorePart {
     // In a fixed order, because sums of floating-point numbers depend on it.
     scored: scored.sort((a, b) => compareText(a.tile, b.tile) || +a.isTrainedGround - +b.isTrainedGround),
     lost: [...new Set(parts.flatMap(({ lost }) => lost))],
-    longest: Math.max(...parts.map(({ longest }) => longest)),
   };
 }
 
@@ -359,8 +355,7 @@ async function concludeScore(
   job: Pick<JobContext, 'message' | 'log'>,
 ): Promise<ScoreResults> {
   const { model, mean, version } = await scoredModel(context, inputs);
-  const { scored, lost, longest, ...counts } = part;
-  for (const text of periodWarnings(longest)) job.log('warning', text);
+  const { scored, lost, ...counts } = part;
   if (part.tiles === 0) {
     const skipped = Object.entries(part.skipped).map(
       ([reason, tiles]) => `${plural(tiles, 'tile')}: ${reason}`,
@@ -394,6 +389,7 @@ async function concludeScore(
     return { place, values, dates, rmse: Math.sqrt(errors.model), skill: skill.model.value };
   });
   const warnings = [
+    ...copyWarnings(scored.flatMap(({ copies = [] }) => copies)),
     ...(used.length === 0
       ? ['all of it trained the model, so it says nothing about its skill; select other land or dates']
       : []),

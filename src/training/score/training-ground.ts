@@ -1,15 +1,15 @@
 /** The ground and the dates that trained a model and the models that it started from. */
 import { type GridName, gridByName } from '../../grid/index.js';
 import { type ModelVersionRecord, type Storage, type TileRecord, versionNamed } from '../../storage/index.js';
-import { isSamePass } from '../history.js';
+import { type Dated, isSamePass, parseDated } from '../dates.js';
 import { type CardSummary, trainingDates } from '../model-card.js';
 import type { TrainedCell } from '../tile-errors.js';
 
 export interface TrainingGround {
   /** The cells of the training, in the coordinates of a tile. Cells far from the tile are left out. */
   cellsAround(tile: TileRecord): TrainedCell[];
-  /** True for a date within three days of one of the training, which may be the same pass. `time`: milliseconds since 1970. */
-  isTrainingDate(time: number): boolean;
+  /** True for a date within three days of one of the training, which may be the same pass. */
+  isTrainingDate(date: Dated): boolean;
   /** Models that it started from, whose ground and dates are not known because they were deleted. */
   lost: string[];
 }
@@ -28,7 +28,7 @@ export async function trainingGround(
   const lineage = [model];
   const lost: string[] = [];
   const places: TrainedPlace[] = [];
-  const times = new Set<number>();
+  const dates = new Set<string>();
   for (const { collection, grid, card } of lineage) {
     const { distributed, pixelSize, geocode, holdOut, parent, transfer, adaptation, ...rest } =
       card as CardSummary;
@@ -39,7 +39,7 @@ export async function trainingGround(
       places.push({ collection, grid, geocode: place.geocode, heldOut });
     }
     for (const date of trainingDates({ ...rest, holdOut, distributed, adaptation, transfer }))
-      times.add(Date.parse(date));
+      dates.add(date);
     if (parent === null) continue;
     const version = adaptation?.base.version ?? transfer?.version;
     const record = await models.get(parent);
@@ -48,9 +48,10 @@ export async function trainingGround(
     else if (!lineage.some(({ id, version }) => id === ancestor.id && version === ancestor.version))
       lineage.push(ancestor);
   }
+  const trained = [...dates].map(parseDated);
   return {
     cellsAround: (tile) => places.flatMap((place) => cellAround(place, tile)),
-    isTrainingDate: (time) => [...times].some((other) => isSamePass(other, time)),
+    isTrainingDate: (date) => trained.some((other) => isSamePass(other, date)),
     lost,
   };
 }

@@ -25,17 +25,26 @@ const PIXELS = SIZE.width * SIZE.height;
 const image = fc
   .record({
     day: fc.integer({ min: 0, max: 40 }),
+    /** Composites cover several days. */
+    covered: fc.option(fc.integer({ min: 0, max: 20 }), { nil: undefined }),
     values: fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: PIXELS, maxLength: PIXELS }),
     measured: fc.uint8Array({ minLength: PIXELS, maxLength: PIXELS, max: 1 }),
   })
-  .map(({ day, values, measured }): LabelledImage => {
+  .map(({ day, covered, values, measured }): LabelledImage => {
     const plane = (shift: number) => Float32Array.from(values, (value) => value / 2 + shift);
     return {
-      ...{ time: day * DAY, ...SIZE, inputs: [plane(0), plane(1), plane(2)] },
+      ...{ time: day * DAY, ...(covered !== undefined && { end: (day + covered) * DAY }) },
+      ...{ ...SIZE, inputs: [plane(0), plane(1), plane(2)] },
       ...{ targets: [Float32Array.from(values)], measured: [0, 1, 2, 3].map(plane) },
       ...{ inputMask: measured, targetMask: measured, mask: measured },
     };
   });
+
+/** Days of two dates, and whether all are more than three days apart. */
+const daysIn = ({ time, end = time }: LabelledImage) =>
+  Array.from({ length: (end - time) / DAY + 1 }, (_, day) => time / DAY + day);
+const isApart = (a: LabelledImage, b: LabelledImage) =>
+  daysIn(a).every((day) => daysIn(b).every((other) => Math.abs(day - other) > 3));
 
 describe('the history of a date', () => {
   it('is what a plain computation of each pixel gives', () => {
@@ -49,7 +58,7 @@ describe('the history of a date', () => {
         for (let i = 0; i < part.width * part.height; i++) {
           const at = (part.row + Math.floor(i / part.width)) * SIZE.width + part.column + (i % part.width);
           const counted = others
-            .filter(({ time }) => Math.abs(time - date.time) > 3 * DAY && (use === 'all' || time < date.time))
+            .filter((other) => isApart(other, date) && (use === 'all' || other.time < date.time))
             .filter(({ targetMask }) => targetMask[at] === 1);
           const values = counted.map(({ targets }) => targets[0]![at]!);
           assert.equal(planes[layout.has]![i], values.length > 0 ? 1 : 0);
@@ -129,9 +138,13 @@ describe('patches with a history', () => {
     'a twin of a held-out date': 81,
     'a copy of a held-out date': 80,
     'an earlier pass of a held-out date': 78,
+    'a composite that contains a held-out date': { first: 50, last: 80 },
+    'a composite that ends at an earlier pass of a held-out date': { first: 30, last: 77 },
   }))
     it(`are the same with ${name}`, () => {
-      const dates = [...days.map((day) => dateOf(day)), plantedOn(planted)].sort((a, b) => a.time - b.time);
+      const { first, last } = typeof planted === 'number' ? { first: planted, last: planted } : planted;
+      const other = { ...plantedOn(first), end: START + last * DAY };
+      const dates = [...days.map((day) => dateOf(day)), other].sort((a, b) => a.time - b.time);
       const { train, history } = cut(dates);
       assert.deepEqual(train.inputs, base.train.inputs);
       assert.deepEqual(train.targets, base.train.targets);
@@ -251,23 +264,30 @@ describe('patches with a history', () => {
         : held.days.some((day) => at >= Date.parse(day) - 3 * DAY && at < Date.parse(day) + 4 * DAY);
     fc.assert(
       fc.property(
-        fc.uniqueArray(fc.integer({ min: 0, max: 60 * 24 }), { minLength: 1, maxLength: 6 }),
+        fc.uniqueArray(fc.tuple(fc.integer({ min: 0, max: 60 * 24 }), fc.constantFrom(0, 0, 10)), {
+          minLength: 1,
+          maxLength: 6,
+          selector: ([hour]) => hour,
+        }),
         heldOuts,
-        (hours, held) => {
-          const times = hours.map((hour) => START + hour * (DAY / 24)).sort((a, b) => a - b);
+        (dates, held) => {
+          const periods = dates
+            .map(([hour, covered]) => ({ time: START + hour * (DAY / 24), covered: covered * DAY }))
+            .sort((a, b) => a.time - b.time);
           const images = labelImages(
             spec,
-            times.map((time) => ({ ...land, time })),
+            periods.map(({ time, covered }) => ({ ...land, time, end: time + covered })),
           );
-          const made = makePatches(spec, images, held, { use: 'all', isShared: true });
-          if ('skipped' in made)
-            return assert.ok(
-              times.every((time) => near(held, time)),
-              made.skipped,
+          /** A composite of days, none of which may be near. */
+          const isNear = ({ time, covered }: (typeof periods)[number]) =>
+            Array.from({ length: covered / DAY + 1 }, (_, day) => time + day * DAY).some((at) =>
+              near(held, at),
             );
+          const made = makePatches(spec, images, held, { use: 'all', isShared: true });
+          if ('skipped' in made) return assert.ok(periods.every(isNear), made.skipped);
           const { trainingImages, validationImages, holdOut } = made.dataset;
           assert.ok(trainingImages.length > 0);
-          for (const i of trainingImages) assert.ok(!near(held, times[i]!));
+          for (const i of trainingImages) assert.ok(!isNear(periods[i]!));
           // The card excludes these dates, even if the cell has no held-out one.
           assert.ok('from' in held ? holdOut.from !== undefined : holdOut.days !== undefined);
           const { otherDates, both } = made.dataset.history!;

@@ -66,7 +66,7 @@ test('a stored model is scored on other land and dates', async (t) => {
   const href = files.map(({ path }) => path);
   await ingest(node, { href, collection: 's', ...OPTIONS });
   const train = async (inputs: object = {}) =>
-    runProcess<TrainResults>(node, 'train', {
+    runProcess<Timed<TrainResults>>(node, 'train', {
       ...{ model: 'ndvi', epochs: 1 },
       filter: { collections: ['s'], geocode: PLACE, datetime: `../${timeOf(120)}` },
       ...inputs,
@@ -276,15 +276,41 @@ test('a stored model is scored on other land and dates', async (t) => {
     assert.match(error!.message, /no tile can be used \(1 tile: they lack red, green, blue, nir\)/);
   });
 
+  await t.test('a scene that was ingested with a second date is named', async () => {
+    await ingest(node, { href: href[0], collection: 's', id: 'copy', ...OPTIONS, datetime: timeOf(200) });
+    const filter = { collections: ['s'], geocode: PLACE, datetime: `${timeOf(200)}/${timeOf(200)}` };
+    const sameImages = /same images, .*: 2022-03-01 and 2022-09-17 \(\d+ places?\); scores/;
+    assert.match((await score(filter)).warnings!.join(), sameImages);
+    assert.doesNotMatch(((await score(LATER)).warnings ?? []).join(), /same images/);
+    for (const mode of ['partitioned', 'regional']) {
+      const { warnings } = await train({ mode, filter: { collections: ['s'], datetime: `${timeOf(0)}/..` } });
+      assert.match(warnings!.join(), sameImages);
+    }
+  });
+
   await t.test(
-    'tiles that cover weeks are named, because they may share observations with others',
+    'composites that contain a date of the training are scored as such a date, and cannot be held out alone',
     async () => {
-      const { warnings } = await score(LATER);
-      assert.doesNotMatch((warnings ?? []).join(), /tiles cover/);
-      const datetime = `${timeOf(100)}/${timeOf(131)}`;
-      await ingest(node, { href: href.at(-1), collection: 's', id: 'composite', ...OPTIONS, datetime });
-      const { warnings: named } = await score({ datetime });
-      assert.match(named!.join(), /tiles cover up to 31 days: .* scores are too good/);
+      const composite = async (id: string, first: number, last: number) => {
+        const datetime = `${timeOf(first)}/${timeOf(last)}`;
+        await ingest(node, { href: href.at(-1), collection: 's', id, ...OPTIONS, datetime });
+        return Object.keys(errorsOf(await score({ datetime: `${timeOf(first)}/${timeOf(first)}` })));
+      };
+      assert.ok((await composite('later', 130, 150)).includes('otherDates'));
+      for (const [id, first, last] of [
+        ['around', 60, 100],
+        ['before', 42, 78],
+      ] as const)
+        assert.deepEqual(
+          (await composite(id, first, last)).filter((question) => question !== 'otherGround'),
+          ['otherGroundKnown'],
+        );
+      const alone = await runJob(node, 'train', {
+        ...{ model: 'ndvi', epochs: 1, holdOut: [timeOf(60).slice(0, 10)] },
+        filter: { collections: ['s'], geocode: PLACE },
+      });
+      assert.equal(alone.error!.code, 'TW_TRAIN_HOLD_OUT');
+      assert.match(alone.error!.message, /a tile holds observations from 2022-04-30 to 2022-06-09/);
     },
   );
 

@@ -207,13 +207,22 @@ describe('trainCells', { timeout: 400_000 }, () => {
           engine: { name: 'wasm', version: '4.22.0', why: [] },
           seed: 1,
           softwareVersion: '0.1.0',
-          tiles: [{ id: 'tile', version: 'v0', start: Date.UTC(2020, 1, 1) }],
+          tiles: [
+            { id: 'tile', version: 'v0', start: Date.UTC(2020, 1, 1), end: Date.UTC(2020, 1, 1) },
+            { id: 'composite', version: 'v0', start: Date.UTC(2020, 2, 1), end: Date.UTC(2020, 2, 31) },
+          ],
           createdAt: Date.UTC(2026, 0, 1),
         },
         trained,
       );
     const card = cardOf('ndvi', 'partitioned');
-    assert.deepEqual(card.data, [{ id: 'tile', version: 'v0', datetime: '2020-02-01T00:00:00.000Z' }]);
+    assert.deepEqual(card.data, [
+      { id: 'tile', version: 'v0', datetime: '2020-02-01T00:00:00.000Z' },
+      {
+        ...{ id: 'composite', version: 'v0' },
+        ...{ datetime: '2020-03-01T00:00:00.000Z', end: '2020-03-31T00:00:00.000Z' },
+      },
+    ]);
     assert.equal(card.parent, null);
     assert.equal(card.losses.length, card.epochs);
     assert.ok(!('files' in card));

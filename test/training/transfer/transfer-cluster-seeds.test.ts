@@ -85,7 +85,7 @@ test('all nodes choose the same cell of each cluster, and the next one if that h
 
 test('the models of all seeds are awaited', { timeout: 60_000 }, async (t) => {
   const storage = await withCells(t, await tempFolder(t));
-  const tile = { collection: 'ab', grid: 'geohash', id: 't', version: 'v', start: 0 };
+  const tile = { collection: 'ab', grid: 'geohash', id: 't', version: 'v', start: 0, end: 0 };
   const stored = [];
   for (const geocode of ['u1', 'u4'])
     stored.push(await putModel(storage, [{ ...tile, geocode } as TileRecord]));

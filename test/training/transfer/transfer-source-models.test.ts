@@ -31,7 +31,7 @@ const nearestOf = <T>(items: T[], of: (item: T) => number): T | undefined =>
   items.toSorted((a, b) => of(a) - of(b))[0];
 
 const tileIn = (geocode: string) =>
-  ({ collection: 'c', grid: 'geohash', geocode, id: 't', version: 'v', start: 0 }) as TileRecord;
+  ({ collection: 'c', grid: 'geohash', geocode, id: 't', version: 'v', start: 0, end: 0 }) as TileRecord;
 
 test('no cell starts from a model whose record is damaged, and a warning reports it', async (t) => {
   const dir = await tempFolder(t);
@@ -88,11 +88,14 @@ test('no cell starts from a model of an older version, or of a cell of another s
 test('no cell starts from a model whose ancestors know a date that its training holds out', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
   atEnd(t, () => storage.close());
-  const day = (geocode: string, start: number) => ({ ...tileIn(geocode), start: start * 86_400_000 });
+  const day = (geocode: string, start: number, end = start) => ({
+    ...tileIn(geocode),
+    ...{ start: start * 86_400_000, end: end * 86_400_000 },
+  });
   const score = { mse: 0.01, mean: 0.02 };
   const plan = { policy: 'similar', fineTuning: 'all', finders: new Map() } as const;
   // Each starts from the model before it.
-  let parent = await putModel(storage, [day('u200', 10)], score);
+  let parent = await putModel(storage, [day('u200', 10, 14)], score);
   const models = [parent];
   for (const [geocode, start] of [
     ['u201', 20],
@@ -114,6 +117,7 @@ test('no cell starts from a model whose ancestors know a date that its training 
     return [sources.map(({ geocode }) => geocode).sort(), warnings.length];
   };
   assert.deepEqual(await usable(['1970-01-11']), [[], 1]);
+  assert.deepEqual(await usable(['1970-01-15']), [[], 1], 'the last day of a composite');
   assert.deepEqual(await usable(['1970-01-21']), [[], 1]);
   assert.deepEqual(await usable(['1970-01-31']), [['u201'], 1]);
   assert.deepEqual(await usable(['1970-03-01']), [['u201', 'u202'], 0]);
@@ -187,7 +191,7 @@ test('each policy matches a scan of all cells', async (t) => {
   const put = (geocode: string, change: object) =>
     putModel(
       storage,
-      [{ collection: 'c', grid: 'geohash', geocode, id: 't', version: 'v', start: 0 } as TileRecord],
+      [{ collection: 'c', grid: 'geohash', geocode, id: 't', version: 'v', start: 0, end: 0 } as TileRecord],
       change,
     );
   // Every second cell has a model; every tenth cell has a model without skill.
