@@ -22,6 +22,7 @@ export {
   retryUntilAnswered,
   type StoredValue,
   scanPrefix,
+  scanRange,
   type Transaction,
   type Watch,
   type WatchSignal,

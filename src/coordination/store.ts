@@ -142,8 +142,16 @@ export async function* scanPrefix(
   prefix: string,
   limit: number,
 ): AsyncGenerator<KeyValue[]> {
-  const { end } = prefixRange(prefix);
-  for (let key: string | undefined = prefix; key !== undefined; ) {
+  yield* scanRange(store, prefixRange(prefix), limit);
+}
+
+/** Like `scanPrefix`, from `key` to before `end`. */
+export async function* scanRange(
+  store: CoordinationStore,
+  { key: first, end }: { key: string; end: string },
+  limit: number,
+): AsyncGenerator<KeyValue[]> {
+  for (let key: string | undefined = first; key !== undefined; ) {
     const { gets } = await store.transact({ success: [{ op: 'get', key, end, limit }] });
     const { kvs, more }: { kvs: KeyValue[]; more: boolean } = gets[0]!;
     yield kvs;

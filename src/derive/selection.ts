@@ -14,7 +14,7 @@ export interface SelectedCell {
 type IsMine = JobContext['isMine'];
 
 /** Records of one page. */
-const PAGE_SIZE = 1000;
+const PAGE = { limit: 1000, count: false };
 
 /** The cells of this run's matching tiles, ordered by collection, grid and geocode. Memory grows with the number of cells, not of tiles. */
 export async function selectedCells(
@@ -36,7 +36,7 @@ export async function* selectedTiles(
 ): AsyncGenerator<TileRecord> {
   let token: string | undefined;
   do {
-    const page = await searchTiles(storage.index, filter, { limit: PAGE_SIZE, token });
+    const page = await searchTiles(storage.index, filter, { ...PAGE, token });
     for (const tile of await storage.getTiles(page.ids)) if (isMine(tile)) yield tile;
     token = page.next;
   } while (token !== undefined);
@@ -53,7 +53,7 @@ export async function searchAllTiles(finder: TileFinder, filter: Filter): Promis
 export async function* searchTilePages(finder: TileFinder, filter: Filter): AsyncGenerator<TileRecord[]> {
   let token: string | undefined;
   do {
-    const page = await finder.find(createSearch(filter, { limit: PAGE_SIZE, token }));
+    const page = await finder.find(createSearch(filter, { ...PAGE, token }));
     if (page.unanswered) throw tilesOutOfReach(page.unanswered.length);
     yield page.tiles;
     token = page.next;

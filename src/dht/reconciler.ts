@@ -9,6 +9,8 @@ import type { Replica } from './replica.js';
 /** Target duration of one batch, after which the placement is looked at again, and its initial and maximum size in slots. */
 const TARGET_BATCH_MS = 300;
 const INITIAL_BATCH_SLOTS = 128;
+/** Each batch has costs that do not depend on its slots: it visits the index, and reads the log since the checkpoint. */
+const MIN_BATCH_SLOTS = 64;
 const MAX_BATCH_SLOTS = 4096;
 /** Dropping slots is not urgent: pause after a batch, so that other work can run. */
 const DROP_PAUSE_MS = 200;
@@ -194,7 +196,7 @@ class AdaptiveBatch {
     await work(some);
     const fitting = (some.length * TARGET_BATCH_MS) / (performance.now() - startedAt);
     // Slots differ in size, so the batch at most doubles.
-    this.size = Math.ceil(Math.min(fitting, 2 * this.size, MAX_BATCH_SLOTS));
+    this.size = Math.ceil(Math.max(MIN_BATCH_SLOTS, Math.min(fitting, 2 * this.size, MAX_BATCH_SLOTS)));
     return slots.slice(some.length);
   }
 }

@@ -55,6 +55,8 @@ function slotOfText(text: string): number {
 
 /** Prefixes with a cached slot; more than any region has. */
 const MAX_CACHED_CELLS = 100_000;
+/** Prefixes for which a table has room: 2 bytes each. */
+const MAX_TABLE = 2 ** 22;
 
 /** Returns a function from cells to slots. It caches slots by prefix, because neighbouring cells mostly share one. */
 export function cellSlotLookup(
@@ -73,13 +75,51 @@ export function cellSlotLookup(
   };
 }
 
+/** The slots of prefixes that were computed before, by their number. */
+interface KnownSlots {
+  get(prefix: number): number | undefined;
+  set(prefix: number, slot: number): void;
+}
+
+/** One table for each grid of a cluster: all of its searches share them. */
+const knownByCluster = new WeakMap<PrefixLengths, KnownSlots[]>();
+
+function knownSlots(prefixLengths: PrefixLengths): KnownSlots[] {
+  const shared = knownByCluster.get(prefixLengths);
+  if (shared) return shared;
+  const tables = grids.map((grid): KnownSlots => {
+    const length = prefixLengths[grid.name];
+    const spanAt = (precision: number) => grid.key(grid.geocode(0, precision)).span;
+    const prefixes = (spanAt(length) / spanAt(length + 1)) ** length;
+    if (prefixes > MAX_TABLE) {
+      const slots = new Map<number, number>();
+      return {
+        get: (prefix) => slots.get(prefix),
+        set: (prefix, slot) => {
+          if (slots.size < MAX_CACHED_CELLS) slots.set(prefix, slot);
+        },
+      };
+    }
+    /** Slots from 1; 0 if unknown. */
+    const slots = new Uint16Array(prefixes);
+    return {
+      get: (prefix) => (slots[prefix] ? slots[prefix]! - 1 : undefined),
+      set: (prefix, slot) => {
+        slots[prefix] = slot + 1;
+      },
+    };
+  });
+  knownByCluster.set(prefixLengths, tables);
+  return tables;
+}
+
 /** Returns the slots of the rows of an index, by run. Works on the keys of cells and computes each prefix only once. */
 export function rowSlotLookup(prefixLengths: PrefixLengths): (rows: IndexRun) => (row: number) => number {
   const slotOfCell = cellSlotLookup(prefixLengths);
   const lengths = grids.map(({ name }) => prefixLengths[name]);
   /** Distance between the keys of neighbouring prefixes. */
   const spans = grids.map((one, i) => one.key(one.geocode(0, lengths[i]!)).span);
-  const known = grids.map(() => new Map<number, number>());
+  const known = knownSlots(prefixLengths);
   return (rows) => {
     const { grid, key, precision } = rows.columns;
     let lastGrid = -1;
@@ -92,7 +132,7 @@ export function rowSlotLookup(prefixLengths: PrefixLengths): (rows: IndexRun) =>
       const prefix = Math.floor(key[row]! / spans[g]!);
       if (prefix === lastPrefix && g === lastGrid) return slot;
       const found = known[g]!.get(prefix) ?? slotOfCell(rows.cellOf(row));
-      if (known[g]!.size < MAX_CACHED_CELLS) known[g]!.set(prefix, found);
+      known[g]!.set(prefix, found);
       lastGrid = g;
       lastPrefix = prefix;
       slot = found;

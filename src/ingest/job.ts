@@ -459,6 +459,7 @@ export class IngestJob {
           plan,
           options,
           {
+            job: job.id,
             signal: job.signal,
             onCells: (count) => {
               // The scene is planned again if another job has changed it.

@@ -257,6 +257,12 @@ export interface SceneResult {
   names?: FileNameFacts[];
 }
 
+/** Returns the job that has delivered other tiles of a scene, if it was accepted later than `job`: ids sort by time. */
+function laterJob(known: SceneRecord | undefined, fingerprint: string, job: string | undefined) {
+  const isLater = known?.job !== undefined && job !== undefined && known.job > job;
+  return isLater && known.fingerprint !== fingerprint ? known.job : undefined;
+}
+
 /**
  * Ingests one scene, or its cells in a region. All new tiles become visible together, or none. Tiles of the same fingerprint are not made
  * again, and cells outside of the region keep their tiles. Throws TW_INGEST_OUTSIDE_REGION.
@@ -285,6 +291,12 @@ export async function ingestScene(
     const other = files && !known && (await context.storedFiles?.otherThan(files, collection.id, scene.id));
     const same = `its files are already stored as ${other}; "tilewright delete scene ${other}" removes that scene`;
     if (other && !warnings.includes(same)) warnings.push(same);
+    const later = laterJob(known, fingerprint, hooks.job);
+    if (known && later !== undefined) {
+      warnings.push(`it stays as job ${later} has delivered it, which was accepted later than this job`);
+      const kept = { unchanged: true, replaced: false, tiles: known.geocodes.length };
+      return { id: scene.id, collection: collection.id, ...kept, warnings };
+    }
     const wanted = { storage, collection, grid, known, fingerprint, region, cover };
     const { cells, present, replaced, keep, regions } = await pendingCells(wanted);
     const unchanged = cells.length === 0;
@@ -323,7 +335,9 @@ export async function ingestScene(
       for (const tile of [tiles, ...parts.map((part) => part.tiles)].flat())
         Object.assign(tile, tileWarnings(warnings));
       const item = remote?.digest;
-      await write.commit({ fingerprint, start, end, platform, warnings, regions, files, item }, tiles, parts);
+      const { job } = hooks;
+      const facts = { fingerprint, start, end, platform, warnings, regions, files, item, job };
+      await write.commit(facts, tiles, parts);
       if (files) context.storedFiles?.add(files, collection.id, scene.id);
       return { ...result, tiles: present + made };
     } catch (error) {

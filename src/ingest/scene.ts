@@ -186,6 +186,8 @@ export interface IngestOptions extends Omit<DescribeOptions, 'nodata'> {
 }
 
 export interface IngestHooks {
+  /** The id of the job. It replaces no delivery of a job that was accepted later. */
+  job?: string;
   signal?: AbortSignal;
   /** Called with the number of cells of the scene before it is cut. */
   onCells?(total: number): void;

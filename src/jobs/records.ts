@@ -281,6 +281,7 @@ export async function collectGarbage(context: JobGcContext, now: number): Promis
     if (isStopping()) return;
     if (record && isRemovable(record, now) && (await hasPublishedEnd(key))) await deleteJob(catalogue, key);
   }
+  await catalogue.dropUnusedSchemas(isStopping);
   const changes = requests.expire(now);
   if (changes.length > 0) await catalogue.write(changes);
   const isKept = async (job: string) => isWorkedOn(job) || catalogue.jobs.has(job);

@@ -3,7 +3,7 @@ import { type Grid, type GridName, geohash, gridByName, grids } from '../grid/in
 import type { ColumnIndex, IndexRun, RunFilter } from '../storage/index.js';
 import { documented } from '../utils/json-schema.js';
 import { compileFilter } from './compile.js';
-import { badAggregation } from './errors.js';
+import { badAggregation, tooManyCells } from './errors.js';
 import type { Filter } from './filter.js';
 import { andTests, checkWork } from './plan.js';
 import { visitRuns } from './search.js';
@@ -51,6 +51,8 @@ const DAY_MS = 86_400_000;
 const MAX_DAY_BUCKETS = 100;
 /** Maximum number of buckets of cells in an answer; those with the most tiles are kept. */
 const MAX_CELLS = 10_000;
+/** Maximum number of cells that are counted: the end of the counting is one turn of the event loop. */
+const MAX_COUNTED_CELLS = 50_000;
 
 /** Counts by a name that rows have as a code. Rows without a name overflow. */
 function nameCounter(codes: ArrayLike<number>, names: readonly (string | null)[]): Counter {
@@ -164,6 +166,7 @@ function cellCounter({ columns }: IndexRun, name: GridName, precision: number): 
   let run = 0;
   const flush = () => {
     if (run > 0) found.set(cell, (found.get(cell) ?? 0) + run);
+    if (found.size > MAX_COUNTED_CELLS) throw tooManyCells(precision, MAX_COUNTED_CELLS);
     run = 0;
   };
   return {
@@ -189,6 +192,7 @@ function cellCounter({ columns }: IndexRun, name: GridName, precision: number): 
 function cellBuckets({ counts, overflow }: Counts, name: GridName, precision: number): Counted {
   const grid = gridByName(name);
   const span = spanOf(grid, precision);
+  if (counts.length > MAX_COUNTED_CELLS) throw tooManyCells(precision, MAX_COUNTED_CELLS);
   const fullest = (counts as [number, number][]).sort(([a, n], [b, m]) => m - n || a - b);
   const buckets = fullest.slice(0, MAX_CELLS).map(([cell, frequency]): Bucket => {
     return { key: grid.geocode(cell * span, precision), data_type: 'string', frequency };
@@ -301,8 +305,8 @@ export async function aggregate(
 }
 
 /**
- * Counts for the requested aggregations, of the rows that pass `only`. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_COSTLY, and the reason of
- * the signal.
+ * Counts for the requested aggregations, of the rows that pass `only`. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_COSTLY,
+ * TW_QUERY_TOO_MANY_CELLS, and the reason of the signal.
  */
 export async function countTiles(
   index: ColumnIndex,

@@ -179,6 +179,14 @@ export const queryTooCostly = defineError(
     `the search would take ${times < 10 ? times.toFixed(1) : Math.round(times)} times the work that is allowed: restrict its area, use fewer or simpler conditions, or split it`,
 );
 
+export const tooManyCells = defineError(
+  'TW_QUERY_TOO_MANY_CELLS',
+  400,
+  'An aggregation would count the tiles of too many cells. Use a smaller `grid_geohash_frequency_precision`, or restrict the area.',
+  (precision: number, most: number) =>
+    `the tiles lie in more than ${most} cells of precision ${precision}: use a smaller grid_geohash_frequency_precision, or restrict the area`,
+);
+
 export const slotsUnanswered = defineError(
   'TW_QUERY_UNANSWERED',
   503,

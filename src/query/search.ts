@@ -19,12 +19,14 @@ interface SearchOptions {
   limit?: number;
   /** Token of the page before. */
   token?: string;
+  /** False if the number of matching tiles is not needed, which saves time. */
+  count?: boolean;
 }
 
 export interface SearchPage {
   /** Tile ids in order. */
   ids: string[];
-  /** Exact number of all matching tiles. */
+  /** Exact number of all matching tiles, unless the search does not count them. */
   numberMatched: number;
   /** Token of the following page; absent on the last one. */
   next?: string;
@@ -52,11 +54,11 @@ export interface SearchHits {
 /** The search for one page. Throws TW_QUERY_TOKEN, TW_QUERY_TOKEN_OTHER_SEARCH. */
 export function createSearch(
   filter: Filter,
-  { order = [], limit = Infinity, token }: SearchOptions = {},
+  { order = [], limit = Infinity, token, count }: SearchOptions = {},
 ): Search {
   const after =
     token === undefined ? undefined : decodePagingToken(token, searchDigest(filter, order), order);
-  return { filter, order, limit, after };
+  return { filter, order, limit, after, ...(count === false && { count }) };
 }
 
 /**

@@ -245,6 +245,9 @@ export class JobTable {
   }
 }
 
+/** Schemas that are kept without looking for their tiles. */
+const MAX_UNCHECKED_SCHEMAS = 1000;
+
 /**
  * | table | key |
  * |---|---|
@@ -282,6 +285,8 @@ export class Catalogue {
   readonly replica: Table<ReplicaRecord>;
   readonly commits: Table<IndexLogRecord>;
   readonly tileLayouts = new TileSchemas();
+  /** Number of schemas after `dropUnusedSchemas`. */
+  private usedSchemas = 0;
   private readonly writer: LevelWriter<Buffer>;
 
   private constructor(
@@ -333,6 +338,25 @@ export class Catalogue {
     const puts = layouts.map(([key, layout]) => this.layouts.set(key, layout));
     await this.writer.write([...puts, ...changes], sync);
     this.tileLayouts.markWritten(layouts);
+  }
+
+  /**
+   * Removes the schemas that no tile names any more, if there are more than `most`. Reads all tiles. The first of two calls only begins to
+   * note which schemas are named; every write that began before must have ended at the second.
+   */
+  async dropUnusedSchemas(
+    isStopping: () => boolean,
+    most = Math.max(MAX_UNCHECKED_SCHEMAS, 2 * this.usedSchemas),
+  ): Promise<void> {
+    const { tileLayouts } = this;
+    if (tileLayouts.size <= most) return;
+    if (!tileLayouts.notesUse) return tileLayouts.noteUse();
+    for await (const _ of this.tiles.scan()) if (isStopping()) return;
+    // Nothing may be awaited between these two, so that a schema that is used again is written after its removal.
+    const unused = tileLayouts.dropUnused();
+    const written = this.write(unused.map((digest) => this.layouts.delete(digest)));
+    this.usedSchemas = tileLayouts.size;
+    await written;
   }
 
   /** Numbers of records. The first call reads their keys; later ones answer from memory. */

@@ -1,7 +1,7 @@
 /** The local tile files of a node with an object store, and their eviction. */
 import { readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { SerialQueue } from '../async/index.js';
+import { runInTurns, SerialQueue } from '../async/index.js';
 import type { Catalogue } from './catalogue.js';
 import { onDisk, orIfMissing } from './disk.js';
 import { tileOfFolder } from './file-names.js';
@@ -26,6 +26,13 @@ interface CacheEntry {
   /** Not evicted before this time, by `performance.now()`. */
   keepUntil: number;
 }
+
+type CacheEntries = Map<string, CacheEntry>;
+
+const emptyEntry = (): CacheEntry => ({ files: new Map(), bytes: 0, pins: 0, keepUntil: 0 });
+
+/** Folders by the minute of their last use: so many can be sorted in steps. */
+type FoundFolders = Map<number, { folder: string; files: CacheEntry['files']; used: number }[]>;
 
 export interface CacheStats {
   /** Bytes of local files that are also in the object store. */
@@ -52,8 +59,10 @@ export class FileCache {
   /** Bytes of files that are being fetched. */
   private reservedBytes = 0;
   private evicted = 0;
-  private readonly ownEntries = new Map<string, CacheEntry>();
-  private readonly evictFirst = new Map<string, CacheEntry>();
+  private ownEntries: CacheEntries = new Map();
+  private evictFirst: CacheEntries = new Map();
+  /** The entries of folders that were present at start, while `load` adds them. `bytes` counts them. */
+  private loading: { own: CacheEntries; evictFirst: CacheEntries } | undefined;
   private readonly evicting = new Map<string, Promise<void>>();
   private readonly queue = new SerialQueue();
   private isClosed = false;
@@ -81,28 +90,49 @@ export class FileCache {
   async load(): Promise<void> {
     const superseded = new Set<string>();
     for await (const key of this.catalogue.superseded.keys()) superseded.add(key);
-    const found: { folder: string; files: Map<string, CachedFile>; used: number }[] = [];
+    const found: FoundFolders = new Map();
     await this.walk('tiles', 0, async (folder) => {
       if (await this.catalogue.pending.has(folder)) return;
       const { files, used } = await this.filesOf(folder);
-      if (files.size > 0) found.push({ folder, files, used });
+      if (files.size === 0) return;
+      const minute = Math.floor(used / 60_000);
+      const folders = found.get(minute);
+      if (folders) folders.push({ folder, files, used });
+      else found.set(minute, [{ folder, files, used }]);
     });
     if (this.isClosed) return;
-    found.sort((a, b) => a.used - b.used);
+    this.loading = { own: new Map(), evictFirst: new Map() };
+    const { own, evictFirst } = this.loading;
+    await runInTurns(
+      this.insert(found, (folder) =>
+        superseded.has(folder) || !this.isOwn(tileOfFolder(folder)) ? evictFirst : own,
+      ),
+    );
     // Folders that came into use in the meantime were used later than all of these.
-    const inUse = [...this.ownEntries, ...this.evictFirst];
-    this.forget(inUse.map(([folder]) => folder));
-    for (const { folder, files } of found) {
-      const entry = this.entry(folder, !superseded.has(folder) && this.isOwn(tileOfFolder(folder)));
-      for (const [name, file] of files) this.setFile(entry, name, file);
+    for (const [folder, entry] of [...this.ownEntries, ...this.evictFirst]) {
+      for (const entries of [own, evictFirst]) {
+        const listed = entries.get(folder);
+        if (!listed) continue;
+        entries.delete(folder);
+        this.bytes -= listed.bytes;
+        for (const [name, file] of listed.files) if (!entry.files.has(name)) this.setFile(entry, name, file);
+      }
+      (this.isOwn(tileOfFolder(folder)) ? own : evictFirst).set(folder, entry);
     }
-    for (const [folder, entry] of inUse) {
-      const listed = this.find(folder)?.files ?? [];
-      this.forget([folder]);
-      (this.isOwn(tileOfFolder(folder)) ? this.ownEntries : this.evictFirst).set(folder, entry);
-      this.bytes += entry.bytes;
-      for (const [name, file] of listed) if (!entry.files.has(name)) this.setFile(entry, name, file);
-    }
+    this.ownEntries = own;
+    this.evictFirst = evictFirst;
+    this.loading = undefined;
+  }
+
+  /** Adds folders in the order of their last use, in steps. */
+  private *insert(found: FoundFolders, entriesOf: (folder: string) => CacheEntries): Generator<void> {
+    for (const minute of [...found.keys()].sort((a, b) => a - b))
+      for (const { folder, files } of found.get(minute)!.sort((a, b) => a.used - b.used)) {
+        const entry = emptyEntry();
+        entriesOf(folder).set(folder, entry);
+        for (const [name, file] of files) this.setFile(entry, name, file);
+        yield;
+      }
   }
 
   /** Adds files that were made on this node, after their commit. */
@@ -144,8 +174,10 @@ export class FileCache {
 
   /** Drops the entries of folders that other code has removed. */
   forget(folders: string[]): void {
+    const { own, evictFirst } = this.loading ?? {};
     for (const folder of folders)
-      for (const entries of [this.ownEntries, this.evictFirst]) {
+      for (const entries of [this.ownEntries, this.evictFirst, own, evictFirst]) {
+        if (!entries) continue;
         this.bytes -= entries.get(folder)?.bytes ?? 0;
         entries.delete(folder);
       }
@@ -229,7 +261,7 @@ export class FileCache {
 
   /** Returns or creates the entry of a folder, and marks it as used now. */
   private entry(folder: string, isOwn = this.isOwn(tileOfFolder(folder))): CacheEntry {
-    const entry = this.find(folder) ?? { files: new Map(), bytes: 0, pins: 0, keepUntil: 0 };
+    const entry = this.find(folder) ?? emptyEntry();
     this.ownEntries.delete(folder);
     this.evictFirst.delete(folder);
     (isOwn ? this.ownEntries : this.evictFirst).set(folder, entry);

@@ -60,6 +60,8 @@ export interface SceneRecord extends SceneDelivery {
   files?: string;
   /** Digest of the remote STAC Item and the options of the latest delivery, by which the Item is skipped without a request. */
   item?: string;
+  /** The job of the latest delivery. */
+  job?: string;
   /** The tiles that other nodes have made for the latest delivery, and those that later deliveries, of other regions, have kept. */
   earlier?: SceneDelivery[];
   start: number;

@@ -26,7 +26,7 @@ import { StagedVersions, type WriteLock } from './write-lock.js';
 /** The part of a scene's record that its delivery determines. */
 type SceneMetadata = Pick<
   SceneRecord,
-  'fingerprint' | 'start' | 'end' | 'platform' | 'warnings' | 'regions' | 'files' | 'item'
+  'fingerprint' | 'start' | 'end' | 'platform' | 'warnings' | 'regions' | 'files' | 'item' | 'job'
 >;
 
 /** Tiles of a scene that another node has made for a write, see `Storage.beginScenePart`. */

@@ -93,7 +93,7 @@ export const tilePart = (groups: GroupRecord[]): TileGroupPart[] =>
 
 /**
  * The schemas of one catalogue. A product has a few schemas. If the scale of its bands depends on the sun (Landsat level 1), it has one
- * for each scene. All are kept in memory, and none is ever removed.
+ * for each scene. All are kept in memory until the catalogue is closed, because records that were read before name them.
  *
  * Invariant: if an encoded record names a schema, the schema is on disk or in `unwritten`. Every batch contains the schemas of
  * `unwritten`, until one of these batches is on disk. So no record is on disk without its schema.
@@ -103,6 +103,10 @@ export class TileSchemas {
   readonly missing = new Set<string>();
   private readonly known = new Map<string, TileSchema>();
   private readonly unwritten = new Map<string, TileSchema>();
+  /** Digests of known schemas that were removed from the catalogue. */
+  private readonly dropped = new Set<string>();
+  /** Digests that encoded or decoded records have named since `noteUse`. */
+  private used: Set<string> | undefined;
   /** Digests of the schemas of decoded records, from this catalogue or from other nodes. */
   private readonly digests = new WeakMap<TileSchema, string>();
 
@@ -119,6 +123,8 @@ export class TileSchemas {
       digest = this.digestOf(schemaPart(groups));
       if (schema) this.digests.set(schema, digest);
     }
+    this.used?.add(digest);
+    if (this.dropped.delete(digest)) this.unwritten.set(digest, this.known.get(digest)!);
     return { tile, layout: digest, groups: tilePart(groups) };
   }
 
@@ -128,12 +134,37 @@ export class TileSchemas {
    */
   decode(id: string, stored: StoredTile): TileRecord {
     const { tile, layout: digest, groups: parts } = stored;
+    this.used?.add(digest);
     const schema = this.known.get(digest);
     if (!schema) {
       this.missing.add(digest);
       throw storageCorrupt(`schema ${digest} of record ${JSON.stringify(id)}`, 'the catalogue');
     }
     return Object.assign(tile, { id, groups: joinGroups(schema, parts) });
+  }
+
+  /** Number of schemas in the catalogue. */
+  get size(): number {
+    return this.known.size - this.dropped.size;
+  }
+
+  /** Notes from now on which schemas are named. */
+  noteUse(): void {
+    this.used = new Set(this.unwritten.keys());
+  }
+
+  get notesUse(): boolean {
+    return this.used !== undefined;
+  }
+
+  /** Returns the digests that no record has named since `noteUse`. The next batch must remove them from the catalogue. */
+  dropUnused(): string[] {
+    const unused = [...this.known.keys()].filter(
+      (digest) => !this.used!.has(digest) && !this.dropped.has(digest),
+    );
+    this.used = undefined;
+    for (const digest of unused) this.dropped.add(digest);
+    return unused;
   }
 
   /** The schemas that the next batch must contain. */

@@ -1,5 +1,6 @@
 /** A scene that another node ingests after this node has looked for it is not ingested again. */
 import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ClusterLockManager } from '../../src/dht/log/locks.js';
@@ -59,4 +60,24 @@ test('a scene that two nodes ingest is stored once', async (t) => {
   assert.equal(versions.size, 1);
   // The lock was released.
   assert.equal((await ingestScene(b.context, plans[1]!, options)).unchanged, true);
+
+  // A job that another node has taken over ends after one that was accepted later.
+  await mkdir(join(folder, 'newer'));
+  const newer = await writeTestScene(join(folder, 'newer', 'scene.tif'), { seed: 2 });
+  const ingestAs = async (path: string, job: string) => {
+    const [described] = await describeScenes(path, options);
+    return ingestScene(b.context, await planSceneTiles(b.storage, described!, options), options, { job });
+  };
+  const older = join(folder, 'scene.tif');
+  const later = await ingestAs(newer, '2');
+  assert.deepEqual([later.unchanged, later.replaced], [false, true]);
+  const versionOf = async () => (await b.storage.getScene('made-up', scene!.id))!.version;
+  const version = await versionOf();
+  const earlier = await ingestAs(older, '1');
+  assert.deepEqual([earlier.unchanged, earlier.tiles], [true, later.tiles]);
+  assert.match(earlier.warnings.join(), /it stays as job 2 has delivered it/);
+  assert.equal(await versionOf(), version);
+  const repeated = await ingestAs(newer, '1');
+  assert.deepEqual([repeated.unchanged, repeated.warnings], [true, later.warnings]);
+  assert.equal((await ingestAs(older, '3')).replaced, true);
 });

@@ -46,7 +46,7 @@ async function startNodes(t: TestContext, shared: string, own: string): Promise<
 }
 
 async function settled({ server }: TilewrightNode): Promise<void> {
-  for (let tries = 0; tries < 150; tries++, await sleep(200)) {
+  for (let tries = 0; tries < 400; tries++, await sleep(500)) {
     const { slots } = (await server.inject('/cluster/placement')).json<{ slots: { state: string }[][] }>();
     if (slots.every((owners) => owners.length === 2 && owners.every(({ state }) => state === 'available')))
       return;

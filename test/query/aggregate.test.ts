@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { geohash } from '../../src/grid/index.js';
 import { aggregate, aggregations } from '../../src/query/index.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { matches } from './oracle.js';
@@ -99,5 +100,32 @@ test('times far apart are counted, by years without a given interval', async () 
   assert.deepEqual(
     result.buckets.map(({ key, frequency }) => [key, frequency]),
     years.map((year) => [`${year}-01-01T00:00:00.000Z`, 1]),
+  );
+});
+
+test('more cells than can be counted at once are refused, and a smaller precision is not', async () => {
+  const index = new ColumnIndex();
+  const [base] = fc.sample(tiles, { seed: 1, numRuns: 1 });
+  const { span } = geohash.key(geohash.geocode(0, 6));
+  index.load(
+    Array.from({ length: 50_001 }, (_, i) => ({
+      ...base!,
+      ...{ id: `t${i}`, grid: 'geohash' as const, geocode: geohash.geocode(i * span, 6) },
+    })),
+  );
+  const count = (precision: number) =>
+    aggregate(
+      index,
+      { op: 'and', args: [] },
+      {
+        ...{ aggregations: 'grid_geohash_frequency', grid_geohash_frequency_precision: precision },
+      },
+    );
+  await assert.rejects(count(6), { code: 'TW_QUERY_TOO_MANY_CELLS' });
+  const [result] = await count(5);
+  assert.ok(result && 'buckets' in result);
+  assert.equal(
+    result.buckets.reduce((sum, { frequency }) => sum + frequency, 0),
+    50_001,
   );
 });

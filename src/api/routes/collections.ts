@@ -1,5 +1,5 @@
 /** STAC collections, and the properties that `filter` supports. */
-import { toArray } from '../../async/index.js';
+import { runInTurns, toArray } from '../../async/index.js';
 import { queryablesSchema, toStacCollection, toStacItem, withSummaries } from '../../query/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';
 import { partialMembers } from '../answers.js';
@@ -26,16 +26,18 @@ const describe = describeWithTag('stac');
 export const collectionRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
   const documentsOf = async (records: CollectionRecord[], base: string) => {
     const [{ extents, unanswered }, { contents }] = await Promise.all([finder.extents(), finder.contents()]);
-    const collections = records.map((record) => {
-      const document = toStacCollection(record, extents.get(record.id), base);
-      const content = contents.get(record.id);
-      if (!content) return document;
-      return withSummaries(
-        document,
-        content,
-        content.tiles.map((tile) => toStacItem(tile, record, base)),
-      );
-    });
+    function* documents() {
+      const made = [];
+      for (const record of records) {
+        const document = toStacCollection(record, extents.get(record.id), base);
+        const content = contents.get(record.id);
+        const items = content?.tiles.map((tile) => toStacItem(tile, record, base));
+        made.push(content && items ? withSummaries(document, content, items) : document);
+        yield;
+      }
+      return made;
+    }
+    const collections = await runInTurns(documents());
     return { collections, ...partialMembers({ unanswered }) };
   };
 

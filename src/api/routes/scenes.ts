@@ -111,7 +111,7 @@ async function* tilesOfCollection(finder: TileFinder, id: string): AsyncGenerato
   const filter: Filter = { op: '=', property: 'collection', value: id };
   let token: string | undefined;
   do {
-    const page = await finder.find(createSearch(filter, { limit: PAGE_SIZE, token }));
+    const page = await finder.find(createSearch(filter, { limit: PAGE_SIZE, count: false, token }));
     if (page.unanswered) throw slotsUnanswered(page.unanswered.length);
     yield* page.tiles;
     token = page.next;

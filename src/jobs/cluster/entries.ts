@@ -14,10 +14,17 @@ import {
   retryUntilAnswered,
   type StoredValue,
   scanPrefix,
+  scanRange,
   type Transaction,
 } from '../../coordination/index.js';
 import { TilewrightError } from '../../errors.js';
-import { type JobRecord, type JobStatus, type JobSummary, jobSummaryOf } from '../../storage/index.js';
+import {
+  firstVersionAt,
+  type JobRecord,
+  type JobStatus,
+  type JobSummary,
+  jobSummaryOf,
+} from '../../storage/index.js';
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { idempotencyKeyReused } from '../errors.js';
 import { type IdempotencyKey, KEY_TTL_MS, keyHash } from '../records.js';
@@ -45,6 +52,7 @@ const MAX_TEXT_LENGTH = 500;
 /** Time limit of a change at the coordination store. */
 const TIMEOUT_MS = 10_000;
 const PAGE_ENTRIES = 200;
+const FIRST_PART_MS = 3_600_000;
 
 /** The job that a request has started. */
 interface RequestEntry {
@@ -204,15 +212,36 @@ export class JobEntries {
         yield* parseEntries(kvs, live, onDamaged);
   }
 
+  /**
+   * The jobs that ended, from before the id `before` on, in parts of which each has later ids than the next: first those of the last hour,
+   * then of twice the time before it, and so on.
+   */
+  async *endedBackwards(before: string | undefined): AsyncGenerator<StoredJobEntry[]> {
+    let end = before ?? '~';
+    const now = Date.now();
+    for (let age = FIRST_PART_MS; ; age *= 2) {
+      const isLast = age > now;
+      const start = isLast ? '' : firstVersionAt(now - age);
+      if (start >= end) continue;
+      const part: StoredJobEntry[] = [];
+      const range = { key: ENDED_PREFIX + start, end: ENDED_PREFIX + end };
+      for await (const kvs of scanRange(this.store, range, PAGE_ENTRIES))
+        part.push(...parseEntries(kvs, false, rethrow));
+      yield part;
+      if (isLast) return;
+      end = start;
+    }
+  }
+
   /** Deletes the keys of requests that are too old. */
   async expireRequests(): Promise<void> {
-    const { gets } = await this.store.read([prefixRange(REQUESTS_PREFIX)]);
-    for (const kv of gets[0]!.kvs) {
-      const { since } = parseJsonValue<RequestEntry>(kv, ['since']);
-      const { key, modRevision: revision } = kv;
-      if (since <= Date.now() - KEY_TTL_MS)
-        await compareAndSet(this.store, { key, value: undefined, revision });
-    }
+    for await (const kvs of scanPrefix(this.store, REQUESTS_PREFIX, PAGE_ENTRIES))
+      for (const kv of kvs) {
+        const { since } = parseJsonValue<RequestEntry>(kv, ['since']);
+        const { key, modRevision: revision } = kv;
+        if (since <= Date.now() - KEY_TTL_MS)
+          await compareAndSet(this.store, { key, value: undefined, revision });
+      }
   }
 
   async delete(id: string): Promise<void> {

@@ -365,14 +365,24 @@ export class ClusterJobService implements JobService {
   }
 
   async list(limit = 100, before?: string, wanted: (job: JobRecord) => boolean = () => true) {
-    const records: JobRecord[] = [];
-    for await (const { entry } of this.entries.all()) {
-      const job = jobRecordOf(entry.job);
-      if ((before === undefined || job.id < before) && !hasExpired(job) && wanted(job)) records.push(job);
+    const newest = new Map<string, JobRecord>();
+    const add = (entries: StoredJobEntry[]) => {
+      for (const { entry } of entries) {
+        const job = jobRecordOf(entry.job);
+        if ((before === undefined || job.id < before) && !hasExpired(job) && wanted(job))
+          newest.set(job.id, job);
+      }
+    };
+    // A job that ends between the reads is in both; the later one counts.
+    add(await this.entries.live());
+    let ended = 0;
+    for await (const part of this.entries.endedBackwards(before)) {
+      const sizeBefore = newest.size;
+      add(part);
+      ended += newest.size - sizeBefore;
+      if (ended >= limit) break;
     }
-    // `records` has a job twice if it ended between the reads of two pages. The map keeps one record of each job.
-    const newest = new Map(records.sort((a, b) => (a.id < b.id ? 1 : -1)).map((job) => [job.id, job]));
-    return [...newest.values()].slice(0, limit);
+    return [...newest.values()].sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit);
   }
 
   async log(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {

@@ -1,4 +1,5 @@
 /** Clusters of similar textures: distances, k-means, and the number of clusters with the best silhouette. */
+import { runAtOnce } from '../../async/index.js';
 import { randomStream, shuffledOrder } from '../../utils/random.js';
 
 /** A feature vector. Those of one set have the same length. */
@@ -41,12 +42,22 @@ interface FeatureScaling {
 }
 
 /** Vectors in another order give the same result except for rounding. Without vectors the result is empty. */
-export function fitScaling(vectors: Vector[]): FeatureScaling {
+export const fitScaling = (vectors: readonly Vector[]): FeatureScaling => runAtOnce(scalingSteps(vectors));
+
+/** `fitScaling` in steps. */
+export function* scalingSteps(vectors: readonly Vector[]): Generator<void, FeatureScaling> {
   const size = vectors[0]?.length ?? 0;
-  const meanOf = (of: (vector: Vector) => number) =>
-    vectors.reduce((sum, vector) => sum + of(vector), 0) / vectors.length;
-  const means = Array.from({ length: size }, (_, i) => meanOf((vector) => vector[i]));
-  const deviations = means.map((mean, i) => Math.sqrt(meanOf((vector) => (vector[i] - mean) ** 2)));
+  function* meansOf(of: (vector: Vector, i: number) => number): Generator<void, number[]> {
+    const sums = new Array<number>(size).fill(0);
+    for (const vector of vectors) {
+      for (let i = 0; i < size; i++) sums[i] += of(vector, i);
+      yield;
+    }
+    return sums.map((sum) => sum / vectors.length);
+  }
+  const means = yield* meansOf((vector, i) => vector[i]);
+  const squares = yield* meansOf((vector, i) => (vector[i] - means[i]) ** 2);
+  const deviations = squares.map(Math.sqrt);
   // A deviation this small is rounding error of a constant.
   return { means, deviations: deviations.map((one, i) => (one > 1e-9 * Math.abs(means[i]) ? one : 1)) };
 }

@@ -1,8 +1,7 @@
 /** In-memory index of the textures of cells. */
-import { setImmediate } from 'node:timers/promises';
-import { toArray } from '../../async/index.js';
-import type { Storage, TextureRecord } from '../../storage/index.js';
-import { fitScaling, nearestIndex, squaredDistance, standardise } from './clusters.js';
+import { runInTurns, toArray } from '../../async/index.js';
+import type { ClusteringRecord, Storage, TextureRecord } from '../../storage/index.js';
+import { nearestIndex, scalingSteps, squaredDistance, standardise } from './clusters.js';
 
 export interface TextureNeighbour extends Omit<TextureRecord, 'values'> {
   /** Euclidean distance in standardised values; 0 for equal textures. */
@@ -11,8 +10,8 @@ export interface TextureNeighbour extends Omit<TextureRecord, 'values'> {
   cluster?: number;
 }
 
-/** Number of cells after which reading yields to other work. */
-const YIELD_EVERY = 100;
+/** Number of cells that a search compares in one step. */
+const YIELD_EVERY = 1000;
 
 /** All textures of a collection. */
 interface CollectionTextures {
@@ -63,7 +62,7 @@ export class TextureIndex {
     });
     const fitting = (at: number) =>
       at !== row && fits({ geocode: known.cells[at].geocode, cluster: known.clusters?.[at] });
-    const found = nearestRows(known.vectors, known.cells.length, row, count, fitting);
+    const found = await runInTurns(nearestRows(known.vectors, known.cells.length, row, count, fitting));
     return { cell: cellAt(row, 0), similar: found.map(([at, distance]) => cellAt(at, distance)) };
   }
 
@@ -102,40 +101,46 @@ export class TextureIndex {
   private async read(collection: string): Promise<CollectionTextures> {
     const textures = await storedTextures(this.storage, collection);
     const clustering = await this.storage.textures.getClustering(collection);
-    const scaling = clustering?.scaling ?? fitScaling(textures.map(({ values }) => values));
-    const size = textures[0]?.values.length ?? 0;
-    const vectors = new Float32Array(size * textures.length);
-    const clusters = clustering && new Uint16Array(textures.length);
-    for (const [row, { values }] of textures.entries()) {
-      const vector = standardise(values, scaling);
-      vectors.set(vector, row * size);
-      if (clusters) clusters[row] = nearestIndex(vector, clustering.centres);
-      if (row % YIELD_EVERY === 0) await setImmediate();
-    }
-    return {
-      cells: textures.map(({ values: _, ...cell }) => cell),
-      rows: new Map(textures.map(({ geocode }, row) => [geocode, row])),
-      vectors,
-      clusters,
-      centres: clustering?.centres ?? [],
-    };
+    return runInTurns(collectionTextures(textures, clustering));
   }
 }
 
+function* collectionTextures(
+  textures: TextureRecord[],
+  clustering: ClusteringRecord | undefined,
+): Generator<void, CollectionTextures> {
+  const scaling = clustering?.scaling ?? (yield* scalingSteps(textures.map(({ values }) => values)));
+  const size = textures[0]?.values.length ?? 0;
+  const vectors = new Float32Array(size * textures.length);
+  const clusters = clustering && new Uint16Array(textures.length);
+  const cells: CollectionTextures['cells'] = [];
+  const rows = new Map<string, number>();
+  for (const [row, { values, ...cell }] of textures.entries()) {
+    const vector = standardise(values, scaling);
+    vectors.set(vector, row * size);
+    if (clusters) clusters[row] = nearestIndex(vector, clustering.centres);
+    cells.push(cell);
+    rows.set(cell.geocode, row);
+    yield;
+  }
+  return { cells, rows, vectors, clusters, centres: clustering?.centres ?? [] };
+}
+
 /** Returns the rows nearest to one of `rows` vectors among those that fit, nearest first, the first of equals. */
-function nearestRows(
+function* nearestRows(
   vectors: Float32Array,
   rows: number,
   row: number,
   count: number,
   fits: (row: number) => boolean,
-): [row: number, distance: number][] {
+): Generator<void, [row: number, distance: number][]> {
   const size = vectors.length / rows;
   const own = vectors.subarray(row * size, (row + 1) * size);
   // Sorted list; few rows are inserted, so shifting the others is cheap.
   const found: [row: number, squared: number][] = [];
   let limit = Infinity;
   for (let other = 0; other < rows; other++) {
+    if (other % YIELD_EVERY === YIELD_EVERY - 1) yield;
     let squared = 0;
     const from = other * size;
     for (let i = 0; i < size; i++) {

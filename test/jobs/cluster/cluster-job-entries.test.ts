@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
 import { toArray } from '../../../src/async/index.js';
 import { type CoordinationStore, LevelStore } from '../../../src/coordination/index.js';
 import type { Transaction } from '../../../src/coordination/store.js';
 import { JobEntries, type JobEntry } from '../../../src/jobs/cluster/entries.js';
 import { KEY_TTL_MS, keyHash } from '../../../src/jobs/records.js';
+import { firstVersionAt } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
 
@@ -100,4 +102,37 @@ test('a key that is reused while another node removes it as expired starts one j
   assert.equal((await documents.get('j1'))?.revision, added.revision);
   assert.deepEqual(await documents.create(documentOf('j2', 'n1'), request), { known: 'j1' });
   assert.equal(await documents.get('j2'), undefined);
+});
+
+test('ended jobs are read backwards, in parts of later ids first, from before any job on', async (t) => {
+  const entries = await open(t);
+  const HOUR = 3_600_000;
+  const now = Date.now();
+  // Also ids of a clock that is fast.
+  const ages = fc.uniqueArray(fc.double({ min: -2, max: 9 * 24, noNaN: true }), { maxLength: 30 });
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(ages, fc.option(fc.nat(30)), async (ages, chosen) => {
+      round++;
+      const ids = ages
+        .map((age, i) => `${firstVersionAt(Math.round(now - age * HOUR))}${round}x${i}`)
+        .sort()
+        .reverse();
+      for (const id of ids) await entries.restore(documentOf(id, 'n1'));
+      const before = chosen === null ? undefined : (ids[chosen] ?? '~');
+      const parts = await toArray(entries.endedBackwards(before));
+      const found = parts.flatMap((part) =>
+        part
+          .map(({ entry }) => entry.job.id)
+          .sort()
+          .reverse(),
+      );
+      assert.deepEqual(
+        found,
+        ids.filter((id) => before === undefined || id < before),
+      );
+      for (const id of ids) await entries.delete(id);
+    }),
+    { seed: 5, numRuns: 40 },
+  );
 });

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Level } from 'level';
-import { decodeRecord, encodeRecord } from '../../../src/storage/catalogue.js';
+import { toArray } from '../../../src/async/index.js';
+import { Catalogue, decodeRecord, encodeRecord } from '../../../src/storage/catalogue.js';
 import { type GroupRecord, Storage, schemaOf, type TileRecord, verify } from '../../../src/storage/index.js';
 import { TileSchemas } from '../../../src/storage/tile-schema.js';
 import { atEnd } from '../../support/at-end.js';
@@ -55,6 +57,64 @@ test('any tile record is decoded as JSON would be, even with schemas that were r
         }
     }),
     { seed: 42 },
+  );
+});
+
+test('schemas of deleted tiles are removed, and no tile ever lacks its schema', async (t) => {
+  const dir = join(await tempFolder(t), 'catalogue');
+  const groupsOf = (product: number): GroupRecord[] => [
+    {
+      ...{ name: `product ${product}`, file: 'data', role: 'data', dataType: 'uint16' },
+      ...{ width: 2, height: 2, nodata: null, bytes: 1, crc32: 1, bands: [] },
+    },
+  ];
+  const id = fc.integer({ min: 0, max: 4 }).map((number) => `t${number}`);
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('set' as const), id, product: fc.integer({ min: 0, max: 5 }) }),
+    /** A record that was read earlier is written again, under another id. */
+    fc.record({ kind: fc.constant('copy' as const), id, read: fc.nat(20) }),
+    fc.record({ kind: fc.constantFrom('delete' as const), id }),
+    fc.record({ kind: fc.constantFrom('drop' as const, 'open' as const) }),
+  );
+  const drop = (catalogue: Catalogue) => catalogue.dropUnusedSchemas(() => false, 0);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 24 }), async (steps) => {
+      await rm(dir, { recursive: true, force: true });
+      let catalogue = await Catalogue.open(dir);
+      const reopen = async () => {
+        await catalogue.close();
+        catalogue = await Catalogue.open(dir);
+      };
+      const products = new Map<string, string>();
+      const read: TileRecord[] = [];
+      const put = async (tile: TileRecord) => {
+        // Changes are made before another write, which may be that of a removal, and written after it.
+        const change = catalogue.tiles.set(tile.id, tile);
+        await drop(catalogue);
+        await catalogue.write([change]);
+        products.set(tile.id, tile.groups[0]!.name);
+        read.push((await catalogue.tiles.get(tile.id))!);
+      };
+      for (const step of steps) {
+        if (step.kind === 'set') await put(record(step.id, groupsOf(step.product)));
+        else if (step.kind === 'copy') {
+          const copied = read[step.read % Math.max(1, read.length)];
+          if (copied) await put({ ...copied, id: step.id });
+        } else if (step.kind === 'delete') {
+          await catalogue.write([catalogue.tiles.delete(step.id)]);
+          products.delete(step.id);
+        } else if (step.kind === 'drop') await drop(catalogue);
+        else await reopen();
+      }
+      await reopen();
+      const stored = await toArray(catalogue.tiles.values());
+      assert.deepEqual(new Map(stored.map((tile) => [tile.id, tile.groups[0]!.name])), products);
+      for (let call = 0; call < 2; call++) await drop(catalogue);
+      assert.equal((await toArray(catalogue.layouts.keys())).length, new Set(products.values()).size);
+      assert.equal((await toArray(catalogue.tiles.values())).length, products.size);
+      await catalogue.close();
+    }),
+    { seed: 42, numRuns: 150 },
   );
 });
 
