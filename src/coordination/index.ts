@@ -22,7 +22,6 @@ export {
   retryUntilAnswered,
   type StoredValue,
   scanPrefix,
-  scanRange,
   type Transaction,
   type Watch,
   type WatchSignal,

@@ -136,22 +136,18 @@ export function firstKeyValue(result: RangeResult): KeyValue | undefined {
   return result.kvs[0];
 }
 
-/** Yields all keys that begin with `prefix`, in order, in pages of at most `limit`. Each page is read at its own revision. */
+/**
+ * Yields all keys that begin with `prefix`, in order, in pages of at most `limit`; with `from` and `to` those whose rest is from `from` to
+ * before `to`. Each page is read at its own revision.
+ */
 export async function* scanPrefix(
   store: CoordinationStore,
   prefix: string,
   limit: number,
+  { from = '', to }: { from?: string; to?: string } = {},
 ): AsyncGenerator<KeyValue[]> {
-  yield* scanRange(store, prefixRange(prefix), limit);
-}
-
-/** Like `scanPrefix`, from `key` to before `end`. */
-export async function* scanRange(
-  store: CoordinationStore,
-  { key: first, end }: { key: string; end: string },
-  limit: number,
-): AsyncGenerator<KeyValue[]> {
-  for (let key: string | undefined = first; key !== undefined; ) {
+  const end = to === undefined ? prefixRange(prefix).end : prefix + to;
+  for (let key: string | undefined = prefix + from; key !== undefined; ) {
     const { gets } = await store.transact({ success: [{ op: 'get', key, end, limit }] });
     const { kvs, more }: { kvs: KeyValue[]; more: boolean } = gets[0]!;
     yield kvs;

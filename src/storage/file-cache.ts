@@ -61,7 +61,7 @@ export class FileCache {
   private evicted = 0;
   private ownEntries: CacheEntries = new Map();
   private evictFirst: CacheEntries = new Map();
-  /** The entries of folders that were present at start, while `load` adds them. `bytes` counts them. */
+  /** The entries of folders that were present at start, while `load` collects them. */
   private loading: { own: CacheEntries; evictFirst: CacheEntries } | undefined;
   private readonly evicting = new Map<string, Promise<void>>();
   private readonly queue = new SerialQueue();
@@ -114,11 +114,11 @@ export class FileCache {
         const listed = entries.get(folder);
         if (!listed) continue;
         entries.delete(folder);
-        this.bytes -= listed.bytes;
         for (const [name, file] of listed.files) if (!entry.files.has(name)) this.setFile(entry, name, file);
       }
       (this.isOwn(tileOfFolder(folder)) ? own : evictFirst).set(folder, entry);
     }
+    this.bytes = sumOfBytes(own) + sumOfBytes(evictFirst);
     this.ownEntries = own;
     this.evictFirst = evictFirst;
     this.loading = undefined;
@@ -128,9 +128,8 @@ export class FileCache {
   private *insert(found: FoundFolders, entriesOf: (folder: string) => CacheEntries): Generator<void> {
     for (const minute of [...found.keys()].sort((a, b) => a - b))
       for (const { folder, files } of found.get(minute)!.sort((a, b) => a.used - b.used)) {
-        const entry = emptyEntry();
-        entriesOf(folder).set(folder, entry);
-        for (const [name, file] of files) this.setFile(entry, name, file);
+        const bytes = [...files.values()].reduce((sum, file) => sum + file.bytes, 0);
+        entriesOf(folder).set(folder, { ...emptyEntry(), files, bytes });
         yield;
       }
   }
@@ -174,13 +173,14 @@ export class FileCache {
 
   /** Drops the entries of folders that other code has removed. */
   forget(folders: string[]): void {
-    const { own, evictFirst } = this.loading ?? {};
-    for (const folder of folders)
-      for (const entries of [this.ownEntries, this.evictFirst, own, evictFirst]) {
-        if (!entries) continue;
+    for (const folder of folders) {
+      this.loading?.own.delete(folder);
+      this.loading?.evictFirst.delete(folder);
+      for (const entries of [this.ownEntries, this.evictFirst]) {
         this.bytes -= entries.get(folder)?.bytes ?? 0;
         entries.delete(folder);
       }
+    }
   }
 
   /** Moves folders that no record names any more to those that are evicted first. */
@@ -311,6 +311,12 @@ export class FileCache {
     }
     return { files, used };
   }
+}
+
+function sumOfBytes(entries: CacheEntries): number {
+  let sum = 0;
+  for (const { bytes } of entries.values()) sum += bytes;
+  return sum;
 }
 
 const isInUse = ({ pins, keepUntil }: CacheEntry) => pins > 0 || keepUntil > performance.now();

@@ -14,7 +14,6 @@ import {
   retryUntilAnswered,
   type StoredValue,
   scanPrefix,
-  scanRange,
   type Transaction,
 } from '../../coordination/index.js';
 import { TilewrightError } from '../../errors.js';
@@ -217,19 +216,18 @@ export class JobEntries {
    * then of twice the time before it, and so on.
    */
   async *endedBackwards(before: string | undefined): AsyncGenerator<StoredJobEntry[]> {
-    let end = before ?? '~';
+    let to = before ?? '~';
     const now = Date.now();
     for (let age = FIRST_PART_MS; ; age *= 2) {
       const isLast = age > now;
-      const start = isLast ? '' : firstVersionAt(now - age);
-      if (start >= end) continue;
+      const from = isLast ? '' : firstVersionAt(now - age);
+      if (from >= to) continue;
       const part: StoredJobEntry[] = [];
-      const range = { key: ENDED_PREFIX + start, end: ENDED_PREFIX + end };
-      for await (const kvs of scanRange(this.store, range, PAGE_ENTRIES))
+      for await (const kvs of scanPrefix(this.store, ENDED_PREFIX, PAGE_ENTRIES, { from, to }))
         part.push(...parseEntries(kvs, false, rethrow));
       yield part;
       if (isLast) return;
-      end = start;
+      to = from;
     }
   }
 
