@@ -329,15 +329,13 @@ export function questionRows(questions: NonNullable<TrainResults['questions']>):
 }
 
 /** Says how many of the places count in "all places" with errors of training dates, because they held out none. */
-export function heldOutSummary({
-  models,
-  pooled,
-  questions = [],
-}: Pick<TrainResults, 'models' | 'pooled' | 'questions'>): string[] {
+export function heldOutSummary({ models, pooled }: Pick<TrainResults, 'models' | 'pooled'>): string[] {
   const all = models.reduce((sum, { distributed }) => sum + (distributed?.places.length ?? 1), 0);
-  const { places: dated = all } = questions.find(({ question }) => question === 'otherDates') ?? {};
+  const dated = models.reduce((sum, { datedPlaces }) => sum + datedPlaces, 0);
   if (!pooled || dated === all) return [];
   return [
-    `${dated} of ${plural(all, 'place')} held out dates; in "all places", the others have their errors on other ground and dates of the training`,
+    dated === 0
+      ? 'no place held out dates: the errors are those on other ground and dates of the training'
+      : `${dated} of ${plural(all, 'place')} held out dates; in "all places", the others have their errors on other ground and dates of the training`,
   ];
 }

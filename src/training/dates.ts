@@ -27,9 +27,19 @@ export const dayOf = (time: number): string => new Date(time).toISOString().slic
 /** True for a composite: it covers more than one day, so other dates may show some of its observations. */
 export const isComposite = (date: Dated): boolean => endOf(date) - date.time > DAY_MS;
 
+/** True if a date covers a day, such as 2020-06-30. */
+export const hasDay = (date: Dated, day: string): boolean =>
+  dayOf(date.time) <= day && dayOf(endOf(date)) >= day;
+
 /** The day of a date in UTC, such as 2020-06-30, or the days of a composite, such as 2020-06-01/2020-06-30. */
 export const daysOf = (date: Dated): string =>
   isComposite(date) ? `${dayOf(date.time)}/${dayOf(endOf(date))}` : dayOf(date.time);
+
+/** The time of a date, RFC 3339, or the times of the first and last observation of a composite: `start/end`. */
+export function timesOf(date: Dated): string {
+  const times = isComposite(date) ? [date.time, endOf(date)] : [date.time];
+  return times.map((time) => new Date(time).toISOString()).join('/');
+}
 
 /** Reads a time or day of RFC 3339, or two of them as an interval: `start/end`. */
 export function parseDated(text: string): Dated {

@@ -1,5 +1,4 @@
 /** Labelled images of a cell, each from one date or a pair of dates: input planes, target planes and masks. */
-import { createHash } from 'node:crypto';
 import { type AcquisitionPixels, clearMask, type DatePair, inputMaskOf, isCloudy } from './acquisitions.js';
 import { type Dated, type DayPair, daysOf, endOf, isSamePass } from './dates.js';
 import { type ModelSpec, requiredBands, type TargetSpec } from './models/spec.js';
@@ -26,25 +25,34 @@ export interface LabelledImage extends Dated {
   mask: Uint8Array;
 }
 
-/** Returns the days of other passes on which images of a place equal this one, as if one scene had been ingested with two dates. */
+/** Part of the spread of a band within which two images are copies: what another encoding of the same image changes. */
+const COPY_DIFFERENCE = 0.1;
+/** Pixels that are compared at most, and measured on both dates at least. */
+const COMPARED_PIXELS = { most: 4096, least: 100 };
+
+/** Returns the days of other passes on which images of a place are as this one, as if one scene had been ingested with two dates. */
 export function copiesOf(image: LabelledImage, others: readonly LabelledImage[]): DayPair[] {
-  const digest = digestOf(image);
-  const copies = others.filter((other) => !isSamePass(other, image) && digestOf(other) === digest);
+  const copies = others.filter((other) => !isSamePass(other, image) && areCopies(image, other));
   return copies.map((copy) => [daysOf(image), daysOf(copy)]);
 }
 
-const digests = new WeakMap<LabelledImage, string>();
-
-/** Digest of the bands that are compared. */
-function digestOf(image: LabelledImage): string {
-  let digest = digests.get(image);
-  if (digest === undefined) {
-    const hash = createHash('sha256');
-    for (const band of image.measured ?? image.targets) hash.update(band);
-    digest = hash.digest('hex');
-    digests.set(image, digest);
-  }
-  return digest;
+/** True if the bands of two images differ little where both are measured. Bands of one value say nothing. */
+function areCopies(a: LabelledImage, b: LabelledImage): boolean {
+  const bandsOf = ({ measured, targets }: LabelledImage) => measured ?? targets;
+  const stride = Math.max(1, Math.floor(a.targetMask.length / COMPARED_PIXELS.most));
+  return bandsOf(a).every((band, number) => {
+    const other = bandsOf(b)[number]!;
+    let [count, sum, squares, difference] = [0, 0, 0, 0];
+    for (let at = 0; at < band.length; at += stride) {
+      if (!a.targetMask[at] || !b.targetMask[at]) continue;
+      count++;
+      sum += band[at]!;
+      squares += band[at]! ** 2;
+      difference += (band[at]! - other[at]!) ** 2;
+    }
+    const variation = squares - sum ** 2 / count;
+    return count >= COMPARED_PIXELS.least && variation > 0 && difference < COPY_DIFFERENCE ** 2 * variation;
+  });
 }
 
 /** Minimum sum of two reflectances: below it, their normalised difference is meaningless. */

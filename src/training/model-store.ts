@@ -59,6 +59,8 @@ export interface ModelResult
   parent?: string;
   /** Days on which one of its places has the same image. */
   copies?: DayPair[];
+  /** Number of its places that held out dates. */
+  datedPlaces: number;
   /** Number of values in its validation patches. Like `losses` and `patches`, only of models that are not stored and have no card. */
   validationValues?: number;
 }
@@ -73,13 +75,14 @@ export interface StoredModel {
 
 function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
   const { parent, transfer, adaptation, distributed, spread, choice } = card;
-  const places: Pick<CardSummary, 'copies'>[] = distributed?.places ?? [card];
+  const places: Pick<CardSummary, 'copies' | 'holdOut'>[] = distributed?.places ?? [card];
   const copies = places.flatMap((place) => place.copies ?? []);
   const members = Object.fromEntries(RESULT_MEMBERS.map((name) => [name, card[name]])) as unknown;
   return {
     model: {
       id,
       ...(members as ResultMembers),
+      datedPlaces: places.filter(({ holdOut }) => holdOut?.dates).length,
       ...(parent !== null && { parent }),
       ...(transfer && { transfer }),
       ...(adaptation && { adaptation }),

@@ -7,7 +7,7 @@
  */
 import { cloudCoverPercent, coveragePercent, Mask, maskHistogram, type Window } from '../raster/index.js';
 import { plural } from '../utils/text.js';
-import { type DayPair, dayOf, daysOf, isComposite, isSamePass, passesOf } from './dates.js';
+import { type DayPair, dayOf, daysOf, isComposite, isSamePass, passesOf, timesOf } from './dates.js';
 import { fillHistory, type HistoryUse, hasUsableHistory, historyPlanes } from './history.js';
 import {
   type HeldOutDates,
@@ -101,7 +101,7 @@ export interface LeftOutDates {
 }
 
 export interface DatedPatches {
-  /** RFC 3339. */
+  /** As `timesOf`. */
   datetime: string;
   patches: Patches;
 }
@@ -115,6 +115,8 @@ export interface AppliedHoldOut {
   from?: string;
   /** The days that the job named to be held out. */
   days?: string[];
+  /** Number of held-out dates of this cell. Absent if training and validation use the same dates. */
+  dates?: number;
   /** The validation ground, in pixels of the cell. */
   window: Window;
 }
@@ -218,6 +220,7 @@ export function makePatches(
         side: ground.side,
         gap: receptiveField(spec),
         ...heldOutOf(split),
+        ...(split.heldOut && { dates: validationDates.length }),
         window: ground.validation,
       },
       trainingImages: trainDates.map((image) => images.indexOf(image)),
@@ -257,7 +260,7 @@ function cellHistory(
     images.flatMap((image) => {
       const origins = areas.flatMap((area) => usableOrigins([image], area, patchSize, patchSize));
       if (origins.length === 0) return [];
-      const datetime = new Date(image.time).toISOString();
+      const datetime = timesOf(image);
       return { datetime, patches: filledOnly(collectPatches(spec, [image], origins, source)) };
     });
   const passOf = passesOf(days);

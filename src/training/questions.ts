@@ -1,7 +1,7 @@
 /** Scores of models by question, over all places of a job, with intervals over the units that the question samples. */
 import { bootstrapIntervals, type Interval } from '../utils/bootstrap.js';
 import { medianOfSorted } from '../utils/sorted.js';
-import { passesOf } from './dates.js';
+import { daysOf, parseDated, passesOf } from './dates.js';
 import { type Skill, skillValue } from './evaluation.js';
 import { QUESTIONS, type Question, type QuestionErrors } from './report.js';
 
@@ -56,7 +56,7 @@ type Row = Omit<QuestionErrors, 'question'> & { place: string };
 export function scoresOf(rows: readonly Row[], samples: { places: boolean; dates: boolean }): Scores {
   const names = SCORED.filter((name) => rows.every((row) => row[name] !== undefined));
   const places = [...new Set(rows.map(({ place }) => place))].sort();
-  const dayOf = ({ datetime }: Row) => datetime.slice(0, 10);
+  const dayOf = ({ datetime }: Row) => daysOf(parseDated(datetime));
   // Days of one pass show the same state, so they are one unit.
   const passOf = passesOf(rows.map(dayOf));
   const dates = [...new Set(passOf.values())];

@@ -235,7 +235,7 @@ export const modelUploadSchema = object(
         gap: count,
         window: object({ column: count, row: count, width: count, height: count }),
       },
-      { from: { type: 'string', format: 'date-time' } },
+      { from: { type: 'string', format: 'date-time' }, dates: count },
     ),
     dateErrors: {
       type: 'array',

@@ -53,7 +53,7 @@ export interface CellReport {
   /** Absent for cloud removal, and without patches or dates to choose on. */
   choice?: ModelChoice;
   questions?: QuestionErrors[];
-  /** Days on which the cell has the same image. Absent if all differ. */
+  /** Days on which the cell has nearly the same image. Absent if all differ. */
   copies?: DayPair[];
 }
 

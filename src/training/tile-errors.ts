@@ -2,7 +2,7 @@
 import type { Tf } from '../engines/index.js';
 import type { PixelGrid } from '../grid/index.js';
 import type { Window } from '../raster/index.js';
-import { differInSize } from './acquisitions.js';
+import { type AcquisitionFiles, differInSize } from './acquisitions.js';
 import { type HistoryFiles, imagesOf } from './date-errors.js';
 import type { DayPair } from './dates.js';
 import { type TargetStatistics, targetStatistics } from './evaluation.js';
@@ -28,6 +28,8 @@ export interface ScoreTask extends Omit<PredictTask, 'tile' | 'groups'> {
   mean: number;
   /** The other dates of the place, from which the baselines are computed. */
   otherDates: HistoryFiles;
+  /** The dates of the place in the collection of the model, if it is another one. */
+  trainedDates: AcquisitionFiles[];
   trained: TrainedCell[];
   /** True if the date trained the model. Ground that trained it is then only counted. */
   isTrainingDate: boolean;
@@ -79,7 +81,8 @@ export async function tileErrors(
 
   const images = await imagesOf(spec, otherDates.dates, pixels);
   const planes = historyPlanes(spec, pixels, images, otherDates.use, { column: 0, row: 0, width, height });
-  const copies = copiesOf(image, images);
+  const trained = await imagesOf(spec, task.trainedDates, pixels);
+  const copies = copiesOf(image, [...images, ...trained]);
   const layout = historyLayout(spec);
   const orMean = (plane: Float32Array) => (at: number) => (Number.isNaN(plane[at]) ? task.mean : plane[at]);
   const mean = () => task.mean;

@@ -11,8 +11,9 @@ import {
   type TileFinder,
 } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
+import { plural } from '../utils/text.js';
 import { bandValueKinds, regionName, trainingCellKey } from './cells.js';
-import { type Dated, datedOf, dayOf, daysOf, isComposite } from './dates.js';
+import { type Dated, datedOf, dayOf, daysOf, hasDay, isComposite } from './dates.js';
 import type { Rendezvous } from './distributed/rendezvous.js';
 import { unusableHoldOut } from './errors.js';
 import { type HistoryUse, hasUsableHistory } from './history.js';
@@ -118,7 +119,8 @@ export async function withSelection(
   inputs: TrainInputs,
   job: PrepareContext,
 ): Promise<TrainInputs> {
-  const { places, regions } = await selectedWithRetry(finder, inputs, job);
+  const { places, regions, nested } = await selectedWithRetry(finder, inputs, job);
+  if (nested.length > 0) job.log('warning', nestedWarning(nested));
   let mode = trainingMode(inputs);
   const isImplied = inputs.mode === undefined && inputs.base === undefined && inputs.fresh !== false;
   if (isImplied && mode === 'regional') {
@@ -142,16 +144,18 @@ function withHeldOutDates(
   const dates = cells.flat();
   const days = new Set(dates.map(({ time }) => dayOf(time)));
   const missing = inputs.holdOut?.filter((day) => !days.has(day)) ?? [];
-  if (missing.length > 0)
-    throw unusableHoldOut(
-      `no selected tile is of ${missing.join(', ')}`,
-      '"tilewright search --format json" lists tiles with their dates.',
-    );
-  const composite = dates.find((date) => isComposite(date) && inputs.holdOut?.includes(dayOf(date.time)));
+  const isHeldOutAlone = (date: Dated) =>
+    inputs.holdOut?.includes(dayOf(date.time)) || missing.some((day) => hasDay(date, day));
+  const composite = dates.find((date) => isComposite(date) && isHeldOutAlone(date));
   if (composite)
     throw unusableHoldOut(
       `a tile holds observations from ${daysOf(composite).replace('/', ' to ')}, which other dates may share`,
       'Hold out all dates from one on: --validation-from.',
+    );
+  if (missing.length > 0)
+    throw unusableHoldOut(
+      `no selected tile is of ${missing.join(', ')}`,
+      '"tilewright search --format json" lists tiles with their dates.',
     );
   const heldOut = jobHeldOut(inputs);
   if (heldOut && dates.every(({ time }) => isHeldOut(heldOut, time)))
@@ -203,7 +207,19 @@ interface SelectedPlaces {
   places: Dated[][];
   /** One model of several places needs tiles of one region. */
   regions: Set<string>;
+  /** Geocodes of places that lie in another one. */
+  nested: string[];
 }
+
+/** True if a place lies in a larger one of its collection and grid, as those of split tiles lie in those of raw tiles. */
+function isNested(places: ReadonlyMap<string, unknown>, key: string): boolean {
+  const start = key.lastIndexOf(' ') + 1;
+  for (let end = start + 1; end < key.length; end++) if (places.has(key.slice(0, end))) return true;
+  return false;
+}
+
+const nestedWarning = (nested: string[]) =>
+  `${plural(nested.length, 'place')} (such as ${nested[0]}) ${nested.length > 1 ? 'lie' : 'lies'} in another selected place, so ground that one of them holds out trains the other, and scores are too good: select tiles of one cell size, such as those with "source = 'raw'"`;
 
 async function selectedPlaces(
   finder: TileFinder,
@@ -225,5 +241,6 @@ async function selectedPlaces(
       else places.set(key, [date]);
     }
   }
-  return { places: [...places.values()], regions };
+  const nested = [...places.keys()].flatMap((key) => (isNested(places, key) ? [key.split(' ').at(-1)!] : []));
+  return { places: [...places.values()], regions, nested };
 }

@@ -54,7 +54,7 @@ function run(
         seconds: 1,
       },
       losses: losses.map((validation, i) => ({ epoch: i + 1, train: validation, validation })),
-      ...{ patches, validationValues: values },
+      ...{ patches, datedPlaces: 1, validationValues: values },
     }),
   );
   const pooled = { mse: Object.values(places).reduce((sum, { mse }) => sum + mse, 0) / models.length, r2: 0 };

@@ -23,20 +23,19 @@ test('models that are worse than the mean are marked, and collections are named 
 });
 
 test('places that held out no date are counted, because "all places" has their errors on training dates', () => {
-  const models = ['u26xw', 'u26xx', 'u26xy'].map((geocode) => model('a', geocode, 0.1));
-  const summary = (places: number | undefined) =>
+  const summary = (dated: number, pooled: TrainResults['pooled'] = {} as never) =>
     heldOutSummary({
-      models,
-      pooled: {} as TrainResults['pooled'],
-      ...(places !== undefined && {
-        questions: [{ question: 'otherDates', places }] as TrainResults['questions'],
-      }),
+      models: ['u26xw', 'u26xx', 'u26xy'].map((geocode, i) => ({
+        ...model('a', geocode, 0.1),
+        datedPlaces: i < dated ? 1 : 0,
+      })),
+      pooled,
     });
   assert.match(summary(2).join(), /^2 of 3 places held out dates; in "all places", the others /);
   assert.deepEqual(summary(3), []);
-  assert.deepEqual(summary(undefined), []);
+  assert.match(summary(0).join(), /^no place held out dates: /);
   // Kinds of models have no common error.
-  assert.deepEqual(heldOutSummary({ models, pooled: null, questions: [] }), []);
+  assert.deepEqual(summary(2, null), []);
 });
 
 test('adapted models that are clearly worse than their base are named', () => {

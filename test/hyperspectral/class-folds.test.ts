@@ -276,9 +276,8 @@ test('classes whose labels may be few fields are named with their number', async
     for (const at of codes.keys()) codes[at] = 1 + (Math.floor(((at % SIDE) * stripes) / SIDE) % 2);
     const striped = { ...labels, raster: { ...raster!, codes: deflateSync(codes).toString('base64') } };
     const { results } = await classify({ labels: striped });
-    const fields = stripes / 2;
-    const named = new RegExp(`class 1 \\(${fields}\\), class 2 \\(${fields}\\): .* perhaps one field each`);
-    assert.match(results.warnings.join(), named);
+    // Stripes of a class are near each other.
+    assert.match(results.warnings.join(), /class 1 \(1\), class 2 \(1\): .* perhaps one field each/);
   }
 });
 

@@ -397,9 +397,8 @@ async function printResults(
 ): Promise<void> {
   const { summariseReasons, describeTraffic } = await import('../../training/index.js');
   for (const line of trainingTable(models, asked.length > 1, pooled)) print(line);
-  if (questions)
-    for (const line of [...table(questionRows(questions)), ...heldOutSummary({ models, pooled, questions })])
-      print(line);
+  for (const line of [...table(questionRows(questions ?? [])), ...heldOutSummary({ models, pooled })])
+    print(line);
   for (const { distributed } of models) if (distributed) print(describeTraffic(distributed));
   for (const reason of summariseReasons({ skipped, failed }, asked)) print(`no model for ${reason}`);
   const fresh = models.flatMap(({ geocode, model, transfer }) =>

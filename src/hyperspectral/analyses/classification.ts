@@ -295,7 +295,7 @@ function warningsOf({ classes, scores, labelled: { side } }: ClassifyFit, split:
       : []),
     ...(fewFields.length > 0
       ? [
-          `${fewFields.map(({ name, fields }) => `${name} (${fields})`).join(', ')}: the squares with labels form fewer than ${MIN_UNITS} groups that touch, perhaps one field each, so the accuracy on other fields is not known`,
+          `${fewFields.map(({ name, fields }) => `${name} (${fields})`).join(', ')}: the squares with labels form fewer than ${MIN_UNITS} groups of near ones, perhaps one field each, so the accuracy on other fields is not known`,
         ]
       : []),
     ...(unscoredPixels > 0 ? [`${unscoredPixels} labelled pixels are not scored`] : []),

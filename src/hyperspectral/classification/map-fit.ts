@@ -270,12 +270,14 @@ export async function fitMap(
   };
 }
 
+/** Squares with at most one other square between them may lie in one field. */
+const NEAR = [-2, -1, 0, 1, 2];
 /** Least part of the squares of a class in which most labels are of this class. */
 const FIELD_SHARE = 0.5;
 
 /**
- * Returns the number of groups of squares, by column and row, that touch each other and have mainly labels of this class: they may be one
- * field each. If most of its squares have more labels of other classes, each counts, because the labels are scattered.
+ * Returns the number of groups of squares, by column and row, that are near each other and have mainly labels of this class: they may be
+ * one field each. If most of its squares have more labels of other classes, each counts, because the labels are scattered.
  */
 function fieldCount(code: number, squares: [key: string, by: ReadonlyMap<number, number>][]): number {
   const main = squares.filter(([, by]) => {
@@ -291,8 +293,8 @@ function fieldCount(code: number, squares: [key: string, by: ReadonlyMap<number,
     const reached = [first];
     for (const key of reached) {
       const [column, row] = key.split(' ').map(Number) as [number, number];
-      for (const x of [-1, 0, 1])
-        for (const y of [-1, 0, 1]) {
+      for (const x of NEAR)
+        for (const y of NEAR) {
           const next = `${column + x} ${row + y}`;
           if (unreached.delete(next)) reached.push(next);
         }

@@ -38,7 +38,7 @@ import {
 } from '../../storage/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { compareText, plural } from '../../utils/text.js';
-import { datedOf } from '../dates.js';
+import { datedOf, timesOf } from '../dates.js';
 import { notScored } from '../errors.js';
 import { pooledTargetStatistics, rSquared } from '../evaluation.js';
 import { copyWarnings } from '../hold-out.js';
@@ -298,7 +298,12 @@ async function tileScore(
   if (planned?.isPartial)
     for (const text of planned.warnings) job.log('warning', `${tile.id}: ${text}; score it again later`);
   const otherDates = reading.historyUse ? reading.history : await historyTiles(storage, spec, tile, use);
-  const read = [tile, ...otherDates.map((other) => other.tile), ...(planned?.tiles ?? [])];
+  const isOther = tile.collection !== model.collection;
+  const trainedDates = isOther
+    ? await historyTiles(storage, spec, { ...tile, collection: model.collection }, 'all')
+    : [];
+  const histories = [...otherDates, ...trainedDates].map((other) => other.tile);
+  const read = [tile, ...histories, ...(planned?.tiles ?? [])];
   const isTrainingDate = training.isTrainingDate(datedOf(tile));
   const errors = await withPinnedTiles(
     storage,
@@ -309,13 +314,14 @@ async function tileScore(
         ...(await reading.task()),
         ...{ mean, isTrainingDate, trained: training.cellsAround(tile) },
         otherDates: { dates: otherDates.map(({ date }) => date), use },
+        trainedDates: trainedDates.map(({ date }) => date),
       };
       return pool.score(task, job.signal);
     },
   );
   if (errors.length === 0)
     return 'none of their pixels is measured and predicted: cloud covers them, or they are smaller than a patch of the model';
-  const datetime = new Date(tile.start).toISOString();
+  const datetime = timesOf(datedOf(tile));
   const place = `${tile.grid} ${tile.geocode}`;
   return errors.map((one) => ({ tile: tile.id, place, datetime, isTrainingDate, ...one }));
 }
@@ -389,7 +395,7 @@ async function concludeScore(
     return { place, values, dates, rmse: Math.sqrt(errors.model), skill: skill.model.value };
   });
   const warnings = [
-    ...copyWarnings(scored.flatMap(({ copies = [] }) => copies)),
+    ...copyWarnings([...new Map(scored.map(({ tile, copies = [] }) => [tile, copies])).values()].flat()),
     ...(used.length === 0
       ? ['all of it trained the model, so it says nothing about its skill; select other land or dates']
       : []),

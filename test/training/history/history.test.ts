@@ -4,10 +4,12 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask } from '../../../src/raster/index.js';
 import { fillHistory, type HistoryUse, historyPlanes } from '../../../src/training/history.js';
-import { type LabelledImage, labelImages } from '../../../src/training/labelled-images.js';
+import { copiesOf, type LabelledImage, labelImages } from '../../../src/training/labelled-images.js';
 import { getModelSpec } from '../../../src/training/models/builtin.js';
 import { historyLayout, withHistory } from '../../../src/training/models/spec.js';
 import { type CellHistory, makePatches, type Patches } from '../../../src/training/patches.js';
+import { scoresOf } from '../../../src/training/questions.js';
+import { randomStream } from '../../../src/utils/random.js';
 import { type Field, field } from '../synthetic-land.js';
 
 const DAY = 86_400_000;
@@ -301,5 +303,84 @@ describe('patches with a history', () => {
       ),
       { ...runs, numRuns: 40 },
     );
+  });
+});
+
+describe('copies of an image under another date', () => {
+  const DATE = Date.UTC(2020, 0, 1);
+  const landOf = (seed: number) => field(96, 96, { seed, time: DATE });
+  const copiesWith = (change: (copy: Field) => void, days = 40) => {
+    const date = landOf(1);
+    const copy = landOf(1);
+    copy.time += days * DAY;
+    change(copy);
+    const [image, ...others] = labelImages(spec, [date, copy]);
+    return copiesOf(image!, others);
+  };
+  const found = [['2020-01-01', '2020-02-10']];
+  const { next } = randomStream(3);
+
+  it('are found if the images are equal, cropped, encoded again or scaled a little', () => {
+    assert.deepEqual(
+      copiesWith(() => {}),
+      found,
+    );
+    assert.deepEqual(
+      copiesWith(({ mask }) => mask.fill(Mask.nodata, 0, 2000)),
+      found,
+    );
+    const changed = (change: (value: number) => number) =>
+      copiesWith(({ bands }) => {
+        for (const band of Object.values(bands))
+          for (const [at, value] of band.entries()) band[at] = change(value);
+      });
+    assert.deepEqual(
+      changed((value) => Math.round(value * 1000) / 1000),
+      found,
+    );
+    assert.deepEqual(
+      changed((value) => value * 1.002),
+      found,
+    );
+  });
+
+  it('are not: the same pass, other land, the same land with noise or haze, and bands of one value', () => {
+    assert.deepEqual(
+      copiesWith(() => {}, 3),
+      [],
+    );
+    assert.deepEqual(
+      copiesWith((copy) => Object.assign(copy.bands, landOf(2).bands)),
+      [],
+    );
+    const blurred = (copy: Field) => {
+      for (const band of Object.values(copy.bands))
+        for (const [at, value] of band.entries()) band[at] = value + 0.05 * next();
+    };
+    assert.deepEqual(copiesWith(blurred), []);
+    const constant = labelImages(
+      spec,
+      [0, 40].map((days) => {
+        const date = landOf(1);
+        for (const band of Object.values(date.bands)) band.fill(0.4);
+        return { ...date, time: DATE + days * DAY };
+      }),
+    );
+    assert.deepEqual(copiesOf(constant[0]!, [constant[1]!]), []);
+  });
+
+  it('count as one date in intervals if their periods overlap', () => {
+    const row = (datetime: string) => ({
+      ...{ place: 'a', datetime, values: 10 },
+      ...{ model: 1, mean: 2, history: 2, nearest: 2 },
+    });
+    const samples = { places: false, dates: true };
+    const rolling = Array.from({ length: 7 }, (_, month) =>
+      row(`2020-0${month + 1}-01T00:00:00.000Z/2020-08-01T00:00:00.000Z`),
+    );
+    const { dates, interval } = scoresOf(rolling, samples);
+    assert.deepEqual([dates, interval], [1, undefined]);
+    const apart = Array.from({ length: 7 }, (_, month) => row(`2020-0${month + 1}-01T00:00:00.000Z`));
+    assert.equal(scoresOf(apart, samples).dates, 7);
   });
 });
