@@ -281,6 +281,15 @@ test('a stored model is scored on other land and dates', async (t) => {
     const filter = { collections: ['s'], geocode: PLACE, datetime: `${timeOf(200)}/${timeOf(200)}` };
     const sameImages = /same images, .*: 2022-03-01 and 2022-09-17 \(\d+ places?\); scores/;
     assert.match((await score(filter)).warnings!.join(), sameImages);
+    await ingest(node, {
+      href: href[0],
+      collection: 'copies',
+      id: 'copy',
+      ...OPTIONS,
+      datetime: timeOf(200),
+    });
+    const inOther = await score({ ...filter, collections: ['copies'] });
+    assert.match(inOther.warnings!.join(), sameImages);
     assert.doesNotMatch(((await score(LATER)).warnings ?? []).join(), /same images/);
     for (const mode of ['partitioned', 'regional']) {
       const { warnings } = await train({ mode, filter: { collections: ['s'], datetime: `${timeOf(0)}/..` } });
@@ -313,6 +322,22 @@ test('a stored model is scored on other land and dates', async (t) => {
       assert.match(alone.error!.message, /a tile holds observations from 2022-04-30 to 2022-06-09/);
     },
   );
+
+  await t.test('places that lie in other places of a training are named', async () => {
+    const ofDate = { collections: ['s'], geocode: PLACE, datetime: `${timeOf(0)}/${timeOf(0)}` };
+    await runProcess(node, 'split', { precision: 6, filter: ofDate });
+    const warningsOf = async (sources: string[]) => {
+      const { geocode: _, ...filter } = ofDate;
+      const query = { source: { in: sources } };
+      const { warnings = [] } = await train({ mode: 'regional', filter: { ...filter, query } });
+      return warnings.join();
+    };
+    assert.match(
+      await warningsOf(['raw', 'split']),
+      /\d+ places \(such as u33ce.\) lie in another selected place/,
+    );
+    assert.doesNotMatch(await warningsOf(['raw']), /lie in another/);
+  });
 
   await t.test('what cannot be scored is refused with the reason', async () => {
     const errorOf = async (inputs: object) => (await runJob(node, 'score', { model: id, ...inputs })).error!;
