@@ -316,3 +316,15 @@ test('the questions of the first run of each mode are shown, in the table and th
   assert.deepEqual(questionTable(without).rows, []);
   assert.ok(!page(without).includes('Other ground and other dates'));
 });
+
+test('dates whose periods overlap count as one in intervals', () => {
+  const scoresOn = (datetimes: string[]) => {
+    const errors = { values: 10, model: 1, mean: 2, history: 2, nearest: 2, linear: 2 };
+    const rows = datetimes.map((datetime) => ({ question: 'otherDates' as const, datetime, ...errors }));
+    return questionScores({ a: rows })[0]!;
+  };
+  const starts = Array.from({ length: 7 }, (_, month) => `2020-0${month + 1}-01T00:00:00.000Z`);
+  const rolling = scoresOn(starts.map((start) => `${start}/2020-08-01T00:00:00.000Z`));
+  assert.deepEqual([rolling.dates, rolling.interval], [1, undefined]);
+  assert.equal(scoresOn(starts).dates, 7);
+});

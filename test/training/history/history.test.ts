@@ -8,7 +8,6 @@ import { copiesOf, type LabelledImage, labelImages } from '../../../src/training
 import { getModelSpec } from '../../../src/training/models/builtin.js';
 import { historyLayout, withHistory } from '../../../src/training/models/spec.js';
 import { type CellHistory, makePatches, type Patches } from '../../../src/training/patches.js';
-import { scoresOf } from '../../../src/training/questions.js';
 import { randomStream } from '../../../src/utils/random.js';
 import { type Field, field } from '../synthetic-land.js';
 
@@ -367,20 +366,5 @@ describe('copies of an image under another date', () => {
       }),
     );
     assert.deepEqual(copiesOf(constant[0]!, [constant[1]!]), []);
-  });
-
-  it('count as one date in intervals if their periods overlap', () => {
-    const row = (datetime: string) => ({
-      ...{ place: 'a', datetime, values: 10 },
-      ...{ model: 1, mean: 2, history: 2, nearest: 2 },
-    });
-    const samples = { places: false, dates: true };
-    const rolling = Array.from({ length: 7 }, (_, month) =>
-      row(`2020-0${month + 1}-01T00:00:00.000Z/2020-08-01T00:00:00.000Z`),
-    );
-    const { dates, interval } = scoresOf(rolling, samples);
-    assert.deepEqual([dates, interval], [1, undefined]);
-    const apart = Array.from({ length: 7 }, (_, month) => row(`2020-0${month + 1}-01T00:00:00.000Z`));
-    assert.equal(scoresOf(apart, samples).dates, 7);
   });
 });
