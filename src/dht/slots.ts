@@ -76,18 +76,18 @@ export function cellSlotLookup(
 }
 
 /** The slots of prefixes that were computed before, by their number. */
-interface KnownSlots {
+interface PrefixSlots {
   get(prefix: number): number | undefined;
   set(prefix: number, slot: number): void;
 }
 
 /** One table for each grid of a cluster: all of its searches share them. */
-const knownByCluster = new WeakMap<PrefixLengths, KnownSlots[]>();
+const slotsByCluster = new WeakMap<PrefixLengths, PrefixSlots[]>();
 
-function knownSlots(prefixLengths: PrefixLengths): KnownSlots[] {
-  const shared = knownByCluster.get(prefixLengths);
+function prefixSlots(prefixLengths: PrefixLengths): PrefixSlots[] {
+  const shared = slotsByCluster.get(prefixLengths);
   if (shared) return shared;
-  const tables = grids.map((grid): KnownSlots => {
+  const tables = grids.map((grid): PrefixSlots => {
     const length = prefixLengths[grid.name];
     const spanAt = (precision: number) => grid.key(grid.geocode(0, precision)).span;
     const prefixes = (spanAt(length) / spanAt(length + 1)) ** length;
@@ -109,7 +109,7 @@ function knownSlots(prefixLengths: PrefixLengths): KnownSlots[] {
       },
     };
   });
-  knownByCluster.set(prefixLengths, tables);
+  slotsByCluster.set(prefixLengths, tables);
   return tables;
 }
 
@@ -119,7 +119,7 @@ export function rowSlotLookup(prefixLengths: PrefixLengths): (rows: IndexRun) =>
   const lengths = grids.map(({ name }) => prefixLengths[name]);
   /** Distance between the keys of neighbouring prefixes. */
   const spans = grids.map((one, i) => one.key(one.geocode(0, lengths[i]!)).span);
-  const known = knownSlots(prefixLengths);
+  const slotsOfPrefixes = prefixSlots(prefixLengths);
   return (rows) => {
     const { grid, key, precision } = rows.columns;
     let lastGrid = -1;
@@ -131,8 +131,8 @@ export function rowSlotLookup(prefixLengths: PrefixLengths): (rows: IndexRun) =>
       if (precision[row]! < lengths[g]!) return slotOfCell(rows.cellOf(row));
       const prefix = Math.floor(key[row]! / spans[g]!);
       if (prefix === lastPrefix && g === lastGrid) return slot;
-      const found = known[g]!.get(prefix) ?? slotOfCell(rows.cellOf(row));
-      known[g]!.set(prefix, found);
+      const found = slotsOfPrefixes[g]!.get(prefix) ?? slotOfCell(rows.cellOf(row));
+      slotsOfPrefixes[g]!.set(prefix, found);
       lastGrid = g;
       lastPrefix = prefix;
       slot = found;

@@ -257,11 +257,9 @@ export interface SceneResult {
   names?: FileNameFacts[];
 }
 
-/** Returns the job that has delivered other tiles of a scene, if it was accepted later than `job`: ids sort by time. */
-function laterJob(known: SceneRecord | undefined, fingerprint: string, job: string | undefined) {
-  const isLater = known?.job !== undefined && job !== undefined && known.job > job;
-  return isLater && known.fingerprint !== fingerprint ? known.job : undefined;
-}
+/** True if a job that was accepted later than `job` has delivered other tiles of the scene: ids of jobs sort by time. */
+const isDeliveredLater = (scene: SceneRecord, fingerprint: string, job: string | undefined): boolean =>
+  scene.job !== undefined && job !== undefined && scene.job > job && scene.fingerprint !== fingerprint;
 
 /**
  * Ingests one scene, or its cells in a region. All new tiles become visible together, or none. Tiles of the same fingerprint are not made
@@ -291,11 +289,10 @@ export async function ingestScene(
     const other = files && !known && (await context.storedFiles?.otherThan(files, collection.id, scene.id));
     const same = `its files are already stored as ${other}; "tilewright delete scene ${other}" removes that scene`;
     if (other && !warnings.includes(same)) warnings.push(same);
-    const later = laterJob(known, fingerprint, hooks.job);
-    if (known && later !== undefined) {
-      warnings.push(`it stays as job ${later} has delivered it, which was accepted later than this job`);
-      const kept = { unchanged: true, replaced: false, tiles: known.geocodes.length };
-      return { id: scene.id, collection: collection.id, ...kept, warnings };
+    if (known && isDeliveredLater(known, fingerprint, hooks.job)) {
+      warnings.push(`it stays as job ${known.job} has delivered it, which was accepted later than this job`);
+      const tiles = known.geocodes.length;
+      return { id: scene.id, collection: collection.id, tiles, unchanged: true, replaced: false, warnings };
     }
     const wanted = { storage, collection, grid, known, fingerprint, region, cover };
     const { cells, present, replaced, keep, regions } = await pendingCells(wanted);

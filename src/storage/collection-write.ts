@@ -74,24 +74,23 @@ export class CollectionStore {
         removed += chunk.length;
         derived = [];
       }
-      const ofTextures = async (limit?: number) => {
-        const edits: RecordEdit[] = [];
-        for await (const key of textures.keys({ prefix, limit }))
-          edits.push({ table: 'textures', key, record: null });
-        return edits;
-      };
-      for (;;) {
-        const edits = await ofTextures(BATCH_TILES);
-        if (edits.length < BATCH_TILES) break;
+      let deletions: RecordEdit[] = [];
+      for await (const key of textures.keys({ prefix })) {
+        deletions.push({ table: 'textures', key, record: null });
+        if (deletions.length < BATCH_TILES) continue;
+        const edits = deletions;
         await lock.commit(async () => ({ edits }));
+        deletions = [];
       }
       await lock.commit(async () => {
         for await (const key of scenes.keys({ prefix })) throw sceneBusy(id, key.slice(prefix.length));
         const edits: RecordEdit[] = [
           { table: 'collections', key: id, record: null },
           { table: 'clusterings', key: id, record: null },
-          ...(await ofTextures()),
         ];
+        // Also those that were made in the meantime.
+        for await (const key of textures.keys({ prefix }))
+          edits.push({ table: 'textures', key, record: null });
         return { removed: derived, edits };
       });
       return removed + derived.length;

@@ -32,7 +32,7 @@ type CacheEntries = Map<string, CacheEntry>;
 const emptyEntry = (): CacheEntry => ({ files: new Map(), bytes: 0, pins: 0, keepUntil: 0 });
 
 /** Folders by the minute of their last use: so many can be sorted in steps. */
-type FoundFolders = Map<number, { folder: string; files: CacheEntry['files']; used: number }[]>;
+type FoldersByMinute = Map<number, { folder: string; files: CacheEntry['files']; used: number }[]>;
 
 export interface CacheStats {
   /** Bytes of local files that are also in the object store. */
@@ -90,21 +90,21 @@ export class FileCache {
   async load(): Promise<void> {
     const superseded = new Set<string>();
     for await (const key of this.catalogue.superseded.keys()) superseded.add(key);
-    const found: FoundFolders = new Map();
+    const byMinute: FoldersByMinute = new Map();
     await this.walk('tiles', 0, async (folder) => {
       if (await this.catalogue.pending.has(folder)) return;
       const { files, used } = await this.filesOf(folder);
       if (files.size === 0) return;
       const minute = Math.floor(used / 60_000);
-      const folders = found.get(minute);
+      const folders = byMinute.get(minute);
       if (folders) folders.push({ folder, files, used });
-      else found.set(minute, [{ folder, files, used }]);
+      else byMinute.set(minute, [{ folder, files, used }]);
     });
     if (this.isClosed) return;
     this.loading = { own: new Map(), evictFirst: new Map() };
     const { own, evictFirst } = this.loading;
     await runInTurns(
-      this.insert(found, (folder) =>
+      this.insert(byMinute, (folder) =>
         superseded.has(folder) || !this.isOwn(tileOfFolder(folder)) ? evictFirst : own,
       ),
     );
@@ -125,9 +125,9 @@ export class FileCache {
   }
 
   /** Adds folders in the order of their last use, in steps. */
-  private *insert(found: FoundFolders, entriesOf: (folder: string) => CacheEntries): Generator<void> {
-    for (const minute of [...found.keys()].sort((a, b) => a - b))
-      for (const { folder, files } of found.get(minute)!.sort((a, b) => a.used - b.used)) {
+  private *insert(byMinute: FoldersByMinute, entriesOf: (folder: string) => CacheEntries): Generator<void> {
+    for (const minute of [...byMinute.keys()].sort((a, b) => a - b))
+      for (const { folder, files } of byMinute.get(minute)!.sort((a, b) => a.used - b.used)) {
         const bytes = [...files.values()].reduce((sum, file) => sum + file.bytes, 0);
         entriesOf(folder).set(folder, { ...emptyEntry(), files, bytes });
         yield;

@@ -144,9 +144,9 @@ function withHeldOutDates(
   const dates = cells.flat();
   const days = new Set(dates.map(({ time }) => dayOf(time)));
   const missing = inputs.holdOut?.filter((day) => !days.has(day)) ?? [];
-  const isHeldOutAlone = (date: Dated) =>
+  const coversHeldOutDay = (date: Dated) =>
     inputs.holdOut?.includes(dayOf(date.time)) || missing.some((day) => hasDay(date, day));
-  const composite = dates.find((date) => isComposite(date) && isHeldOutAlone(date));
+  const composite = dates.find((date) => isComposite(date) && coversHeldOutDay(date));
   if (composite)
     throw unusableHoldOut(
       `a tile holds observations from ${daysOf(composite).replace('/', ' to ')}, which other dates may share`,
@@ -211,11 +211,17 @@ interface SelectedPlaces {
   nested: string[];
 }
 
-/** True if a place lies in a larger one of its collection and grid, as those of split tiles lie in those of raw tiles. */
-function isNested(places: ReadonlyMap<string, unknown>, key: string): boolean {
-  const start = key.lastIndexOf(' ') + 1;
-  for (let end = start + 1; end < key.length; end++) if (places.has(key.slice(0, end))) return true;
-  return false;
+/** Returns the geocodes of places that lie in a larger one of their collection and grid, as places of split tiles in those of raw tiles. */
+function nestedPlaces(places: ReadonlyMap<string, unknown>, lengths: ReadonlySet<number>): string[] {
+  // Prefixes are only looked for if there are cells of several sizes.
+  if (lengths.size < 2) return [];
+  return [...places.keys()].flatMap((key) => {
+    const start = key.lastIndexOf(' ') + 1;
+    const isNested = [...lengths].some(
+      (length) => start + length < key.length && places.has(key.slice(0, start + length)),
+    );
+    return isNested ? [key.slice(start)] : [];
+  });
 }
 
 const nestedWarning = (nested: string[]) =>
@@ -230,10 +236,13 @@ async function selectedPlaces(
   const bands = requestedModels(inputs).flatMap((model) => requiredBands(getModelSpec(model)));
   const places = new Map<string, Dated[]>();
   const regions = new Set<string>();
+  /** Lengths of the geocodes. */
+  const lengths = new Set<number>();
   for await (const tiles of searchTilePages(finder, filter)) {
     signal.throwIfAborted();
     for (const tile of tiles) {
       for (const values of bandValueKinds(bands, [tile])) regions.add(regionName(tile, values));
+      lengths.add(tile.geocode.length);
       const key = trainingCellKey(tile);
       const dates = places.get(key);
       const date = datedOf(tile);
@@ -241,6 +250,5 @@ async function selectedPlaces(
       else places.set(key, [date]);
     }
   }
-  const nested = [...places.keys()].flatMap((key) => (isNested(places, key) ? [key.split(' ').at(-1)!] : []));
-  return { places: [...places.values()], regions, nested };
+  return { places: [...places.values()], regions, nested: nestedPlaces(places, lengths) };
 }

@@ -27,15 +27,15 @@ export const collectionRoutes: RouteGroup = async (server, { services: { storage
   const documentsOf = async (records: CollectionRecord[], base: string) => {
     const [{ extents, unanswered }, { contents }] = await Promise.all([finder.extents(), finder.contents()]);
     function* documents() {
-      const made = [];
+      const collections = [];
       for (const record of records) {
         const document = toStacCollection(record, extents.get(record.id), base);
         const content = contents.get(record.id);
         const items = content?.tiles.map((tile) => toStacItem(tile, record, base));
-        made.push(content && items ? withSummaries(document, content, items) : document);
+        collections.push(content && items ? withSummaries(document, content, items) : document);
         yield;
       }
-      return made;
+      return collections;
     }
     const collections = await runInTurns(documents());
     return { collections, ...partialMembers({ unanswered }) };

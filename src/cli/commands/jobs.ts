@@ -16,10 +16,13 @@ import {
 import { logToStderr, print, printJson, printTable, withProgressLine } from '../output.js';
 import { interruptSignal } from '../process.js';
 
-/** Shows a job in the format of the command. */
+/** Prints a job in the format of the command. */
+const jobPrinter = (format: string) => (format === 'json' ? printJson : printJob);
+
+/** Prints a job; as text with the warnings and errors of its log. */
 async function showJob(client: Client, job: JobDocument, format: string): Promise<void> {
-  if (format === 'json') return printJson(job);
-  printJob(job);
+  jobPrinter(format)(job);
+  if (format === 'json') return;
   for await (const { level, text } of client.jobLog(job.jobID))
     if (level !== 'info') print(`${level}: ${text}`);
 }
@@ -27,8 +30,7 @@ async function showJob(client: Client, job: JobDocument, format: string): Promis
 /** Follows a job until it ends, and prints it. Sets the exit code 1 unless it was successful. */
 export async function followAndPrint(client: Client, id: string, format: string): Promise<void> {
   const job = await followJob(client, id);
-  if (job && format === 'json') printJson(job);
-  else if (job) printJob(job);
+  if (job) jobPrinter(format)(job);
   if (job?.status !== 'successful') process.exitCode = 1;
 }
 

@@ -394,8 +394,10 @@ async function concludeScore(
     const values = sumOf(some, ({ truth }) => truth.count);
     return { place, values, dates, rmse: Math.sqrt(errors.model), skill: skill.model.value };
   });
+  // A tile may have errors on two grounds.
+  const copiesByTile = new Map(scored.flatMap(({ tile, copies }) => (copies ? [[tile, copies]] : [])));
   const warnings = [
-    ...copyWarnings([...new Map(scored.map(({ tile, copies = [] }) => [tile, copies])).values()].flat()),
+    ...copyWarnings([...copiesByTile.values()].flat()),
     ...(used.length === 0
       ? ['all of it trained the model, so it says nothing about its skill; select other land or dates']
       : []),

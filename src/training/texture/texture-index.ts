@@ -62,8 +62,8 @@ export class TextureIndex {
     });
     const fitting = (at: number) =>
       at !== row && fits({ geocode: known.cells[at].geocode, cluster: known.clusters?.[at] });
-    const found = await runInTurns(nearestRows(known.vectors, known.cells.length, row, count, fitting));
-    return { cell: cellAt(row, 0), similar: found.map(([at, distance]) => cellAt(at, distance)) };
+    const neighbours = await runInTurns(nearestRows(known.vectors, known.cells.length, row, count, fitting));
+    return { cell: cellAt(row, 0), similar: neighbours.map(([at, distance]) => cellAt(at, distance)) };
   }
 
   /** Returns all cells of a collection with a known texture, by geocode. */

@@ -105,3 +105,15 @@ test('verify lists a damaged texture, which reads as missing, and can be replace
   await storage.collections.delete(COLLECTION.id);
   assert.deepEqual(await problems(), []);
 });
+
+test('a collection is deleted with any number of textures, and those of others stay', async (t) => {
+  const storage = await withTextures(await tempFolder(t));
+  atEnd(t, () => storage.close());
+  const { textures } = storage.catalogue;
+  const [first] = await toArray(textures.values());
+  const keys = Array.from({ length: 2100 }, (_, number) => `${COLLECTION.id}/x${number}`);
+  const other = `${COLLECTION.id}b/x`;
+  await storage.catalogue.write([...keys, other].map((key) => textures.set(key, first!)));
+  await storage.collections.delete(COLLECTION.id);
+  assert.deepEqual(await toArray(textures.keys()), [other]);
+});
